@@ -37,28 +37,36 @@ TG_INLINE void slide_round(const tg_soft_block *b, double mu, double tangent, co
     }
 }
 
-/* a with |mu z / (mu^2 + a)| = z_N, from below: 1 / |.| is concave in a, and nearly linear. With one coefficient for
- * all, a = |mu z| / z_N - mu^2. */
-static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const double *z)
+/* The root a of |mu z / (mu^2 + a)| = z_N. 1 / |.| is concave in a, and nearly linear: from the left of its root Newton
+ * does not pass it, from the right it lands on the left. Its asymptote has its value at |mu z| / z_N - the mean of
+ * mu^2, weighted with |mu z|^2: never on the right, and the root where all coefficients are equal. */
+static double ellipse_start(const tg_soft_block *b, const double *mu, const double *z)
 {
-    double largest = 0, size = 0;
+    double mean = 0, size = 0;
     for (int i = 1; i < b->dim; i++)
     {
-        largest = tg_larger(largest, mu[i] * mu[i]);
-        size += (mu[i] * z[i]) * (mu[i] * z[i]);
+        double m = mu[i] * mu[i], weight = m * z[i] * z[i];
+        mean += m * weight;
+        size += weight;
     }
-    double a = tg_larger(sqrt(size) / z[0] - largest, 0);
+    return tg_larger(sqrt(size) / z[0] - mean / size, 0);
+}
+
+/* from a guess: the last root, 0 where there is none */
+static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const double *z, double a)
+{
+    a = a > 0 ? a : ellipse_start(b, mu, z);
     for (int k = 0; k < TG_ELLIPSE_STEPS; k++)
     {
         double square = 0, slope = 0;
         for (int i = 1; i < b->dim; i++)
         {
-            double m = mu[i] * mu[i], w = mu[i] * z[i] / (m + a);
+            double inverse = 1 / (mu[i] * mu[i] + a), w = mu[i] * z[i] * inverse;
             square += w * w;
-            slope += w * w / (m + a);
+            slope += w * w * inverse;
         }
         double step = (sqrt(square) / z[0] - 1) * square / slope;
-        a += step;
+        a = a + step >= 0 ? a + step : ellipse_start(b, mu, z);
         if (!(fabs(step) > root_rounding * a))
             break;
     }
@@ -66,10 +74,12 @@ static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const
 }
 
 /* dL_i = c_i dz_i - c_i e_i da with c_i = mu_i^2 / (mu_i^2 + a), e_i = L_i / mu_i^2, and sum e_i dL_i = z_N dz_N */
-static void slide_ellipse(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+static void slide_ellipse(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D,
+                          double *guess)
 {
-    double a = ellipse_multiplier(b, mu, z), c[TG_CONE_MAX], e[TG_CONE_MAX], sum = 0;
+    double a = ellipse_multiplier(b, mu, z, *guess), c[TG_CONE_MAX], e[TG_CONE_MAX], sum = 0;
     int d = b->dim;
+    *guess = a;
     for (int i = 1; i < d; i++)
     {
         double m = mu[i] * mu[i];
@@ -86,7 +96,8 @@ static void slide_ellipse(const tg_soft_block *b, const double *mu, const double
     }
 }
 
-TG_INLINE tg_phase respond_contact(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+TG_INLINE tg_phase respond_contact(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D,
+                                   double *guess)
 {
     int d = b->dim;
     if (!(z[0] > 0))
@@ -113,14 +124,15 @@ TG_INLINE tg_phase respond_contact(const tg_soft_block *b, const double *mu, con
     if (b->round)
         slide_round(b, mu[1], sqrt(square), z, L, D);
     else
-        slide_ellipse(b, mu, z, L, D);
+        slide_ellipse(b, mu, z, L, D, guess);
     return TG_PHASE_SLIDE;
 }
 
-TG_INLINE tg_phase respond(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+TG_INLINE tg_phase respond(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D,
+                           double *guess)
 {
     if (b->kind == TG_CONE_UNIT)
-        return respond_contact(b, mu, z, L, D);
+        return respond_contact(b, mu, z, L, D, guess);
     if (b->kind == TG_CONE_BOX)
         return respond_box(b, z[0], L, D);
     L[0] = z[0];
@@ -129,10 +141,26 @@ TG_INLINE tg_phase respond(const tg_soft_block *b, const double *mu, const doubl
     return TG_PHASE_STICK;
 }
 
-tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L)
 {
-    memset(D, 0, sizeof(double) * (size_t)(b->dim * b->dim));
-    return respond(b, mu, z, L, D);
+    double guess = b->multiplier;
+    return respond(b, mu, z, L, NULL, &guess);
+}
+
+void tg_soft_respond(tg_soft *p)
+{
+    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        b->phase = respond(b, p->mu + b->row, p->z + b->row, p->L + b->row, NULL, &b->multiplier);
+}
+
+void tg_soft_slopes(tg_soft *p)
+{
+    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double *D = p->D + b->slope;
+        memset(D, 0, sizeof(double) * (size_t)(b->dim * b->dim));
+        b->phase = respond(b, p->mu + b->row, p->z + b->row, p->L + b->row, D, &b->multiplier);
+    }
 }
 
 /* The line search calls this most often: the response of every kind of block is inlined here, without its slopes. */
@@ -142,13 +170,13 @@ double tg_soft_gain(const tg_soft *p, double t)
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
         const double *Jstep = p->Jstep + b->row, *before = p->L + b->row;
-        double z[TG_CONE_MAX], L[TG_CONE_MAX];
+        double z[TG_CONE_MAX], L[TG_CONE_MAX], guess = b->multiplier;
         z[0] = p->z[b->row] + t * p->dz[b->row];
         if (b->kind == TG_CONE_UNIT && !(z[0] > 0) && before[0] == 0)
             continue; /* open, and stays so */
         for (int i = 1; i < b->dim; i++)
             z[i] = p->z[b->row + i] + t * p->dz[b->row + i];
-        respond(b, p->mu + b->row, z, L, NULL);
+        respond(b, p->mu + b->row, z, L, NULL, &guess);
         for (int i = 0; i < b->dim; i++)
             sum += (L[i] - before[i]) * Jstep[i];
     }

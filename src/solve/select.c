@@ -37,7 +37,7 @@ static void respond_to(tg_soft *p, const double *h, double *x)
     tg_soft_solve(p, x);
 }
 
-/* h = J u + g; plus the deformation of rows with their own compliance, at their z of the limit */
+/* p->row: h = J u + g; plus the deformation of rows with their own compliance, at their z of the limit */
 static void limit_velocity(tg_soft *p)
 {
     tg_soft_velocity(p, p->u, p->row);
@@ -45,41 +45,42 @@ static void limit_velocity(tg_soft *p)
         p->row[i] += p->g[i] + p->give[i] * p->z[i];
 }
 
-/* J u1 into p->Jstep */
+/* u0 = u - eps u1, c = -J u1 and h. That was -eps z, but for the rounding of all of Newton's steps. */
 static void extrapolate(tg_soft *p)
 {
     respond_to(p, p->z, p->step);
     for (int k = 0; k < p->dims; k++)
-    {
         p->u[k] += p->eps * p->step[k];
-        p->step[k] = -p->step[k];
-    }
-    tg_soft_velocity(p, p->step, p->Jstep);
+    tg_soft_velocity(p, p->step, p->c);
     for (int i = 0; i < p->rows; i++)
         if (p->give[i] > 0)
-            p->z[i] += p->eps / tg_soft_eps(p, i) * (p->z[i] + p->Jstep[i]);
+            p->z[i] += p->eps / tg_soft_eps(p, i) * (p->z[i] - p->c[i]);
+    limit_velocity(p);
 }
 
-/* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h.
- * Returns how much there was of it (m/s). What redundant normals contradict each other by stays, and pushes what
+/* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: h, and what remains of
+ * it. Returns how much there was of it (m/s). What redundant normals contradict each other by stays, and pushes what
  * slides on them along: the same in every round. */
 static double hold(tg_soft *p, double enough)
 {
-    double first = 0, most = INFINITY, before = INFINITY;
-    limit_velocity(p);
-    for (int round = 0; round < ROUNDS && most > enough && (round < 2 || most < 0.5 * before); round++)
+    double first = 0, before = INFINITY;
+    for (int round = 0; round < ROUNDS; round++)
     {
-        before = most;
-        most = 0;
+        double most = 0;
         respond_to(p, p->row, p->step);
         for (int k = 0; k < p->dims; k++)
         {
             p->u[k] -= p->step[k];
             most = tg_larger(most, fabs(p->step[k]));
         }
-        limit_velocity(p);
         most *= sqrt(p->size);
         first = round == 0 ? most : first;
+        if (most <= enough)
+            break;
+        limit_velocity(p);
+        if (round > 0 && most >= 0.5 * before)
+            break;
+        before = most;
     }
     return first;
 }
@@ -90,7 +91,7 @@ static double hold(tg_soft *p, double enough)
  * contact on its cone creep, h = 0 up to a small part of eps c, or slide. */
 static void find_still(tg_soft *p, tg_soft_block *b, double consistent)
 {
-    const double *h = p->row + b->row, *c = p->Jstep + b->row;
+    const double *h = p->row + b->row, *c = p->c + b->row;
     double slip = 0, push = 0;
     for (int i = 1; i < b->dim; i++)
     {
@@ -104,13 +105,13 @@ static void find_still(tg_soft *p, tg_soft_block *b, double consistent)
                (b->phase == TG_PHASE_SLIDE && slip <= creeps * creeps * p->eps * p->eps * push);
 }
 
-/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent; c = -J u1, and where they move L: then
+/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent; where they move L in place of c: then
  * what is left of an impulse, z - L, is along h */
 static void start_rows(tg_soft *p, int row, int count, bool still, bool consistent)
 {
     for (int i = row; i < row + count; i++)
         if (!(p->give[i] > 0))
-            p->z[i] = (still ? -p->Jstep[i] : p->L[i]) - (still && consistent ? 0 : p->row[i] / p->eps);
+            p->z[i] = (still ? p->c[i] : p->L[i]) - (still && consistent ? 0 : p->row[i] / p->eps);
 }
 
 static void start_block(tg_soft *p, const tg_soft_block *b, double inner)
@@ -161,6 +162,13 @@ static void start_limit(tg_soft *p, const tg_solve_options *o)
     }
 }
 
+/* Newton's few steps here leave h + eps z as it is: that with sign 1 before them, h with -1 after them. */
+static void find_velocity(tg_soft *p, double sign)
+{
+    for (int i = 0; i < p->rows; i++)
+        p->row[i] += sign * p->eps * p->z[i];
+}
+
 /* Once more where c was not that of the solution: then held rows still move, with eps (z - c). Not where that does not
  * fall. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
@@ -169,6 +177,7 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
     double before = INFINITY;
     for (int round = 0; round < ROUNDS; round++)
     {
+        tg_soft_slopes(p); /* of now: D z = L, whichever factor is used */
         if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
             return false;
         if (round == 0)
@@ -182,8 +191,10 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
             for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
                 restart_block(p, b);
         before = moved;
+        find_velocity(p, 1);
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
             return false;
+        find_velocity(p, -1);
     }
     return true;
 }

@@ -35,7 +35,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     double **const vector[] = {&p->mu,    &p->give, &p->g,      &p->own,    &p->diagonal,  &p->u,       &p->z,
                                &p->L,     &p->r,    &p->step,   &p->kept_u, &p->kept_z,    &p->row,     &p->force,
                                &p->rhs,   &p->best, &p->square, &p->all_L,  &p->all_sigma, &p->offer.L, &p->offer.sigma,
-                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial};
+                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial,     &p->c};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
@@ -496,6 +496,8 @@ static bool find_groups(tg_soft *p)
         }
         last->blocks++;
         last->rows += b->dim;
+        for (int i = b->row; i < b->row + b->dim; i++)
+            last->own = tg_larger(last->own, p->own[i]);
     }
     return true;
 }
@@ -593,21 +595,27 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
+        const double *J = p->J + g->J, *force = L + g->row;
         double *at = g->size == p->dims ? x : p->at;
+        int first = 0;
+        while (first < g->rows && force[first] == 0)
+            first++;
+        if (first == g->rows)
+            continue;
+        if (g->rows == 1)
+        {
+            for (int c = 0; c < g->size; c++)
+                x[support[c]] += *force * J[c];
+            continue;
+        }
         if (at != x)
             memset(at, 0, sizeof(double) * (size_t)g->ld);
-        for (int i = 0; i < g->rows; i++)
-            if (L[g->row + i] != 0)
-                v4_subtract_scaled(g->size, -L[g->row + i], p->J + g->J + (size_t)i * (size_t)g->ld, at);
+        for (int i = first; i < g->rows; i++)
+            if (force[i] != 0)
+                v4_subtract_scaled(g->size, -force[i], J + (ptrdiff_t)i * g->ld, at);
         for (int c = 0; c < g->size && at != x; c++)
             x[support[c]] += at[c];
     }
-}
-
-void tg_soft_respond(tg_soft *p)
-{
-    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        b->phase = tg_soft_response(b, p->mu + b->row, p->z + b->row, p->L + b->row, p->D + b->slope);
 }
 
 /* ---- H ---- */
@@ -617,14 +625,17 @@ void tg_soft_respond(tg_soft *p)
 static int pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, int packed, double *rows)
 {
     const double *D = p->D + b->slope, *J = p->J + g->J + (size_t)(b->row - g->row) * (size_t)g->ld;
+    double stiff[TG_CONE_MAX]; /* 1 / eps */
     int d = b->dim, ld = g->ld;
+    for (int j = 0; j < d; j++)
+        stiff[j] = 1 / tg_soft_eps(p, b->row + j);
     for (int i = 0; i < d; i++)
     {
         double *out = p->packed + (ptrdiff_t)packed * ld;
         bool any = false;
         for (int j = 0; j < d; j++)
         {
-            double factor = D[d * i + j] / tg_soft_eps(p, b->row + j);
+            double factor = D[d * i + j] * stiff[j];
             if (factor == 0)
                 continue;
             if (any)

@@ -39,6 +39,7 @@ typedef struct tg_soft_block
     bool closed, still;   /* select.c: its normal, its tangents do not move in the limit, */
     bool normal, tangent; /* up to what redundant rows may contradict each other by */
     double bound;         /* box */
+    double multiplier;    /* response.c: of the last point on its ellipse; 0: none yet */
 } tg_soft_block;
 
 typedef struct tg_soft_group
@@ -47,6 +48,7 @@ typedef struct tg_soft_group
     int block, blocks;
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
+    double own; /* its largest G_ii */
 } tg_soft_group;
 
 /* where a row is in a tree: a column of its Y */
@@ -102,7 +104,7 @@ typedef struct tg_soft
     double eps;
     double creep; /* m/s: how fast what holds moved on top of the ladder; INFINITY: not known */
     double *u, *z, *L, *D;
-    double violation;     /* the largest |J r|, r = J^T L - u (m/s), */
+    double violation;     /* a bound of |J r|, r = J^T L - u (m/s), */
     double rounding;      /* and what rounding leaves of it */
     double contradiction; /* select.c: velocity of rows that hold against each other (m/s) */
 
@@ -127,6 +129,7 @@ typedef struct tg_soft
     double *trial;                 /* dims: the residual after a step that may be taken */
     double *Jstep, *dz;            /* rows: J times the Newton step, and what it does to z */
     double *row, *force;           /* rows */
+    double *c;                     /* rows, select.c: impulses of the limit */
     double *kept_u, *kept_z;       /* where a jump started */
     double *packed, *product, *at; /* one group: D J, J^T D J, a vector of its dofs */
     double *full;                  /* rows of J over all dims, while J is built; rows of a group */
@@ -160,9 +163,6 @@ static inline double tg_soft_eps(const tg_soft *p, int row)
     return p->eps + p->give[row];
 }
 
-/* L, D and phases from z */
-void tg_soft_respond(tg_soft *p);
-
 /* H from D, and its factor; false when it is singular, or no more may be made. Not coupled: what the normals of sliding
  * contacts do to their tangents is taken out of D, and H is symmetric. */
 bool tg_soft_factor(tg_soft *p, bool coupled);
@@ -173,8 +173,12 @@ void tg_soft_scatter(const tg_soft *p, double *L);
 
 /* ---- response.c ---- */
 
-/* L = P(z) and D (dim x dim) of a block, with mu of its rows. Returns what it does. */
-tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D);
+/* L and phases from z; the same and D */
+void tg_soft_respond(tg_soft *p);
+void tg_soft_slopes(tg_soft *p);
+
+/* L = P(z) of a block, with mu of its rows. Returns what it does. */
+tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L);
 
 /* (P(z(t)) - L) . J du after a part t of the step du, z(t) = z - t J du / eps */
 double tg_soft_gain(const tg_soft *p, double t);

@@ -16,28 +16,33 @@ enum
     SEARCH = 60 /* trials of one line search: more cost less than the factorisations after a wrong length */
 };
 
-static const double rounding = 0x1p-50; /* of G_ii |L_i| */
-static const double enough = 0.05;      /* of |h(0)|: h(1) beyond that is searched, down to this */
+static const double enough = 0.05; /* of |h(0)|: h(1) beyond that is searched, down to this */
 static const double chord_near =
-    1e-4;                             /* of the largest free velocity: below this violation the factor is used again, */
+    1e-3;                             /* of the largest free velocity: below this violation the factor is used again, */
 static const double chord_pays = 0.1; /* as long as that falls to so much of what it was */
 
 /* ---- the residual ---- */
 
-/* r, the largest |J r|, and what rounding leaves of it */
+/* r, a bound of the largest |J r|, and what rounding leaves of it. |J_i r| <= sqrt(G_ii) |r|, r at the dofs of the
+ * row's group: a product with J would cost as much as a step. */
 static void measure(tg_soft *p)
 {
     double worst = 0, largest = 0;
     tg_soft_push(p, p->L, p->r);
     for (int k = 0; k < p->dims; k++)
         p->r[k] -= p->u[k];
-    tg_soft_velocity(p, p->r, p->row);
-    for (int i = 0; i < p->rows; i++)
-        worst = fabs(p->row[i]) <= worst ? worst : fabs(p->row[i]); /* also NaN */
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+    {
+        double square = 0;
+        for (int c = 0; c < g->size; c++)
+            square += p->r[p->support[g->support + c]] * p->r[p->support[g->support + c]];
+        square *= g->own;
+        worst = square <= worst ? worst : square; /* also NaN */
+    }
     for (int i = 0; i < p->rows; i++)
         largest = tg_larger(largest, p->own[i] * fabs(p->L[i]));
-    p->violation = worst;
-    p->rounding = rounding * largest;
+    p->violation = sqrt(worst);
+    p->rounding = TG_ROUNDING * largest;
 }
 
 bool tg_soft_same_phases(const tg_soft *p)
@@ -51,6 +56,12 @@ bool tg_soft_same_phases(const tg_soft *p)
 }
 
 /* ---- one step ---- */
+
+static bool factor(tg_soft *p)
+{
+    tg_soft_slopes(p);
+    return tg_soft_factor(p, true);
+}
 
 /* u and z from the linearisation at z alone: H u = J^T (L - D z - D g / eps) */
 static void take_first(tg_soft *p)
@@ -128,10 +139,10 @@ static bool step_is_good(tg_soft *p)
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
         const double *D = p->D + b->slope, *change = p->dz + b->row;
-        double z[TG_CONE_MAX], slope[TG_CONE_MAX * TG_CONE_MAX], *apart = p->force + b->row;
+        double z[TG_CONE_MAX], *apart = p->force + b->row;
         for (int i = 0; i < b->dim; i++)
             z[i] = p->z[b->row + i] + change[i];
-        if (tg_soft_response(b, p->mu + b->row, z, apart, slope) != b->phase)
+        if (tg_soft_response(b, p->mu + b->row, z, apart) != b->phase)
             return false;
         for (int i = 0; i < b->dim; i++)
         {
@@ -149,7 +160,7 @@ static bool step_is_good(tg_soft *p)
  * positive definite. */
 static bool newton_step(tg_soft *p)
 {
-    if (!tg_soft_factor(p, true))
+    if (!factor(p))
         return false;
     double descent = solve_step(p);
     if (!(descent > 0) && !step_is_good(p))
@@ -185,6 +196,15 @@ static bool chord_is_good(const tg_soft *p, progress *at)
     return at->chords && p->violation <= chord_near * p->speed && tg_soft_same_phases(p);
 }
 
+/* With the last factor once more; true when that reaches the goal, if it takes as much off as the last time. */
+static bool take_chord(tg_soft *p, double goal, double rate)
+{
+    solve_step(p);
+    take_step(p, 1);
+    tg_soft_respond(p);
+    return rate * p->violation <= tg_larger(goal, p->rounding) && tg_soft_same_phases(p);
+}
+
 static bool is_idle(const tg_soft *p, const tg_soft_run *run, progress *at)
 {
     double size = sqrt(v4_dot_of(p->dims, p->r, p->r));
@@ -197,28 +217,25 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
 {
     int last = p->factorisations + run->steps;
     progress at = {.before = INFINITY, .best = INFINITY, .chords = true};
-    bool fresh = run->fresh;
-    p->regular = p->regular && !fresh;
     p->violation = INFINITY;
+    if (run->fresh)
+    {
+        if (!factor(p))
+            return false;
+        take_first(p);
+    }
+    tg_soft_respond(p);
     for (;;)
     {
-        tg_soft_respond(p);
-        if (fresh)
-        {
-            if (!tg_soft_factor(p, true))
-                return false;
-            take_first(p);
-            fresh = false;
-            continue;
-        }
         measure(p);
         bool reached = p->violation <= tg_larger(run->goal, p->rounding);
         if (reached && !(run->sharp && p->violation > p->rounding))
             return true;
+        double rate = at.was_chord ? p->violation / at.before : INFINITY;
         if (chord_is_good(p, &at))
         {
-            solve_step(p);
-            take_step(p, 1);
+            if (take_chord(p, run->sharp ? 0 : run->goal, rate))
+                return true;
             at.was_chord = true;
             continue;
         }
@@ -226,6 +243,7 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
             return true;
         if (!(p->violation < INFINITY) || is_idle(p, run, &at) || p->factorisations >= last || !newton_step(p))
             return false;
+        tg_soft_respond(p);
     }
 }
 

@@ -302,6 +302,7 @@ static bool go_down(tg_soft *p, int attempt, const tg_solve_options *o)
     double share = 1, last = p->least / largest_own(p), ratio = last;
     int most = p->factorisations + HARDER * LADDER_STEPS, failed = 0;
     p->eps = p->least;
+    memset(p->z, 0, rows);
     give_share(p, share, attempt);
     start_swept(p, p->least);
     bool good =

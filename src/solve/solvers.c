@@ -275,12 +275,13 @@ static bool run_solver(tg_soft *p, const tg_solver *solver, const tg_solve_optio
         return false;
     p->resumed = p->again;
     p->again = false;
-    if (!p->resumed && (!solver->dense || p->rows == 0))
-        offer_nothing(p);
     if (p->rows > 0)
+    {
         solver->run(p, options);
-    else
-        p->offer.selection = TG_SELECT_INDEPENDENT;
+        return true;
+    }
+    offer_nothing(p);
+    p->offer.selection = TG_SELECT_INDEPENDENT;
     return true;
 }
 
@@ -321,7 +322,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
         tg_arena_release(scratch, mark);
         return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: no room for its factors", island->rows);
     }
-    if (solver->dense && !(p.offer.residual <= options->tolerance))
+    if (!(p.offer.residual <= options->tolerance))
         offer_nothing(&p);
     bool solved = p.offer.residual <= options->tolerance, cut = !solved && options->effort > 0;
     bool guarded = cut && is_unsafe(&p);

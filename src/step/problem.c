@@ -197,21 +197,23 @@ static tg_status solve_compliant(const tg_model *m, tg_work *w, tg_rows_island *
     return TG_OK;
 }
 
+enum
+{
+    LONGEST_WARM = 63, /* of 64 tries that fail one is left: a few hundredths of the work */
+    LONGEST_PUSH = 15  /* what overlaps begins to part after this many steps at the latest */
+};
+
 /* What failed is likely to fail again in the next step: it pauses for one step, then for three, and so on. As soon as
  * it succeeds it is back. */
-static void count_pause(tg_pause *pause, bool tried, bool success)
+static void count_pause(tg_pause *pause, int longest, bool tried, bool success)
 {
-    enum
-    {
-        LONGEST = 15 /* of 16 tries that fail one is left; what has become easy is found soon */
-    };
     if (!tried)
         pause->left--;
     else if (success)
         *pause = (tg_pause){0};
     else
     {
-        pause->length = pause->length < LONGEST ? 2 * pause->length + 1 : LONGEST;
+        pause->length = pause->length < longest ? 2 * pause->length + 1 : longest;
         pause->left = pause->length;
     }
 }
@@ -277,7 +279,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     island->result.interior += before.interior;
     island->result.sweeps += before.sweeps;
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
-    count_pause(pause, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
+    count_pause(pause, LONGEST_WARM, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
     if (pause->length > 0)
         pause->work = island->result.beside_warm;
     return TG_OK;
@@ -365,7 +367,7 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
     if (pushes && !pauses && tg_island_is_dense(r, island))
         solved = solved && !shoots_off(m, w, island);
     if (pushes)
-        count_pause(push, !pauses, solved);
+        count_pause(push, LONGEST_PUSH, !pauses, solved);
     if (!solved && !pauses && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
     {
         TG_TRY(run_solver(m, w, island));
