@@ -327,8 +327,32 @@ static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *islan
     return look_elsewhere(m, w, island, given_z + island->rows);
 }
 
-/* Once more without the push where that was not solved; its factorisations count, too. The next steps do without it;
- * not those of a large heap, in which one contradiction would let everything overlap. */
+/* kg: of all bodies of an island */
+static double island_mass(const tg_model *m, const tg_work *w, const tg_rows_island *island)
+{
+    const tg_rows *r = w->rows;
+    double mass = 0;
+    for (int i = 0; i < m->nbody; i++)
+        if (m->body_tree[i] >= 0 && r->tree_island[m->body_tree[i]] == island - r->island)
+            mass += TG_PARAM(w->params, body_mass)[i];
+    return mass;
+}
+
+/* Where bodies can hardly move along a normal, an arm that is stretched against a wall or links that lock each other,
+ * even a slow push takes huge impulses, which shoot off whatever moves across it. What is pushed apart as it should be
+ * gets at most about the energy of the island at the speed of the push. Created energy: L . (J v+ + J v_free) / 2. */
+static bool shoots_off(const tg_model *m, const tg_work *w, const tg_rows_island *island)
+{
+    const tg_rows *r = w->rows;
+    const double push = w->step->settings.push_speed;
+    double twice = 0;
+    for (int i = island->row; i < island->row + island->rows; i++)
+        twice += r->L[i] * (r->sigma[i] - r->bias[i] + r->free[i]);
+    return twice > 0 && twice > TG_MOST_IMPULSE * island_mass(m, w, island) * push * push;
+}
+
+/* Once more without the push where that was not solved or shoots something off; its factorisations count, too. The next
+ * steps do without it; not those of a large heap, in which one contradiction would let everything overlap. */
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
@@ -340,6 +364,8 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
     TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
     tg_solve_result before = island->result;
     bool solved = before.status == TG_SOLVE_SOLVED;
+    if (pushes && !pauses && tg_island_is_dense(r, island))
+        solved = solved && !shoots_off(m, w, island);
     if (pushes)
         count_pause(push, LONGEST_PUSH, !pauses, solved);
     if (!solved && !pauses && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))

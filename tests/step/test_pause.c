@@ -1,5 +1,5 @@
 /* The warm start of an island that failed pauses, and what stays open is left out: the outcome is the same. A push that
- * contradicts itself pauses, too, and comes back. */
+ * contradicts itself pauses, too, and comes back; one that would shoot something off is left out. */
 #include "contact/rows.h"
 #include "flight.h"
 
@@ -179,9 +179,36 @@ static void test_push_comes_back(void **state)
     check_push(1e-6);
 }
 
+/* A ball at the end of an arm is 0.1 mm in a wall, off the arm's axis by `aside`: a push with push_speed turns the arm
+ * with push_speed / aside. Nearly stretched against the wall it would be shot off: no push. */
+static void check_stretched(double aside, bool pushed)
+{
+    static const char model[] =
+        "<mujoco><option timestep='0.002' gravity='0 0 0'/><worldbody>"
+        "<geom type='plane' pos='0.2 0 0' zaxis='-1 0 0' size='1 1 1' condim='1'/>"
+        "<body><joint type='hinge' axis='0 0 1'/><geom type='sphere' size='0.05' pos='0.1501 %g 0' mass='1' "
+        "condim='1'/></body></worldbody></mujoco>";
+    char text[sizeof model + 20];
+    snprintf(text, sizeof text, model, aside);
+    sim *s = sim_open(text);
+    sim_step(s);
+    assert_int_equal(s->info.status, TG_STEP_SOLVED);
+    check_near("speed", fabs(s->v[0]), pushed ? s->options.push_speed / aside : 0, 1e-9);
+    sim_close(s);
+}
+
+static void test_push_does_not_shoot_off(void **state)
+{
+    (void)state;
+    check_stretched(0.1, true);
+    check_stretched(0.02, true);
+    check_stretched(1e-4, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome), cmocka_unit_test(test_wrong_counts),
-                                       cmocka_unit_test(test_push_comes_back)};
+                                       cmocka_unit_test(test_push_comes_back),
+                                       cmocka_unit_test(test_push_does_not_shoot_off)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
