@@ -47,7 +47,6 @@ static const double spread = 3;    /* products that the interior point starts wi
 static const double least_spread =
     1e-7; /* and at least, in squares of the largest free velocity: nearer to its end the path cannot be joined */
 static const double afresh = 0.06; /* of the largest free velocity: the residual assigned to a cold start */
-static const double near = 0.03;   /* of the largest free velocity: phases are nearly those of a solution */
 static const double exact = 1e-6;  /* the same of an end of the interior point that Newton can sharpen */
 
 typedef struct large
@@ -60,6 +59,7 @@ typedef struct large
     int nfrozen;
     double speed; /* largest free velocity (m/s) */
     int limit;    /* factorisations; what is cut short is guarded */
+    bool swept;   /* it starts from impulses that sweeps and Newton were tried from */
     bool passes;  /* on what it does not solve soon, to the dense solver */
     bool fits;    /* the factors */
     int newton, sweeps, interior_steps;
@@ -575,7 +575,7 @@ static bool run_cluster(large *a, bool wide)
     tg_large_solve_cluster(&a->p, a->frozen, wide, a->aim, INTERIOR);
     refresh(a);
     memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
-    if (run_newton(a, near * a->speed) || best_residual(a) <= a->tolerance)
+    if (run_newton(a, TG_NEAR * a->speed) || best_residual(a) <= a->tolerance)
         return true;
     set_impulses(a, a->best);
     return false;
@@ -590,7 +590,7 @@ static bool run_interior(large *a, double error)
         if (!iterate_interior(a, error, a->tolerance))
             return false;
         if (a->nfrozen == 0)
-            return run_newton(a, (best_residual(a) <= a->tolerance ? exact : near) * a->speed) ||
+            return run_newton(a, (best_residual(a) <= a->tolerance ? exact : TG_NEAR) * a->speed) ||
                    best_residual(a) <= a->tolerance;
         bool wide = k > 0;
         if (wide && a->passes)
@@ -627,9 +627,10 @@ static double largest_velocity(const tg_large *p)
 /* the previous step's impulses, swept if they are far from a solution; returns their residual */
 static double start(large *a)
 {
-    load_impulses(a, a->p.r->warm);
+    if (!a->swept)
+        load_impulses(a, a->p.r->warm);
     double error = offer(a);
-    if (a->p.half || (a->fits && error < near * a->speed))
+    if (a->swept || a->p.half || (a->fits && error < TG_NEAR * a->speed))
         return error;
     run_sweeps(a, a->fits ? SWEEPS : 1000, false);
     return offer(a);
@@ -641,7 +642,7 @@ static bool run_swept(large *a, int sweeps, bool back)
     run_sweeps(a, sweeps, back);
     double error = offer(a);
     memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
-    if (run_newton(a, near * a->speed))
+    if (run_newton(a, TG_NEAR * a->speed))
         return true;
     set_impulses(a, a->best);
     return run_interior(a, error);
@@ -671,7 +672,7 @@ static bool run_elsewhere(large *a, bool once)
 /* Where another solver or an easier problem (tg_island_relax) can take its place the search is short. */
 static void iterate(large *a)
 {
-    if (a->fits && run_newton(a, near * a->speed))
+    if (a->fits && !a->swept && run_newton(a, TG_NEAR * a->speed))
         return;
     double error = start(a);
     if (error <= a->aim || !a->fits || run_interior(a, error) || a->passes || !may_factor(a))
@@ -713,21 +714,27 @@ static void replace_unsafe(large *a)
 }
 
 void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
-                    double tolerance, int effort)
+                    double tolerance, int effort, const tg_solve_result *before)
 {
     tg_rows *r = w->rows;
     large a = {.p = {.m = m, .w = w, .r = r, .island = island},
                .tolerance = tolerance,
                .aim = 0.1 * tolerance,
                .limit = effort > 0 ? effort : INT_MAX,
-               .passes = island->dense && effort == 0};
+               .passes = island->dense && effort == 0,
+               .swept = before != NULL};
+    if (before != NULL)
+    {
+        a.newton = before->newton;
+        a.sweeps = before->sweeps;
+    }
     tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
     take(&a, m, &r->capacity, &arena);
     island->result =
         (tg_solve_result){.selection = TG_SELECT_UNSELECTED, .residual = {INFINITY, INFINITY, INFINITY, INFINITY}};
     a.fits = tg_large_build(&a.p, v_free, dt);
     a.speed = largest_velocity(&a.p);
-    load_impulses(&a, r->warm);
+    load_impulses(&a, before != NULL ? r->L : r->warm);
     iterate(&a);
     bool solved = best_residual(&a) <= tolerance;
     island->result.guarded = !solved && effort > 0 && is_unsafe(&a);

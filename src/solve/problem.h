@@ -188,6 +188,12 @@ size_t tg_island_scratch(tg_island_size size);
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                           double *sigma, tg_solve_result *result, tg_error *error);
 
+/* Newton on the problem with compliance from the impulses in island->warm, or from sweeps, without a longer search: for
+ * islands of many trees, whose matrices are sparse. True when the selected solution is found; L, sigma and result are
+ * the best that was met. */
+bool tg_island_first(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                     double *sigma, tg_solve_result *result);
+
 /* From a solution in L, which has its certificate, to the one that is selected (docs/contact.md section 5), if that is
  * found; otherwise L and sigma stay. Adds to the counts of result. */
 void tg_island_select(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,

@@ -88,7 +88,8 @@ typedef struct tg_soft
     double *diagonal; /* G_ii of all rows of the island */
     double speed;     /* the largest |g| */
     double size;      /* a power of two near the geometric mean of G_ii */
-    double least;     /* the compliance from which the limit is reached (soft_solve.c) */
+    double least;     /* the compliance from which the limit is reached (solver_newton.c), */
+    double pace;      /* and how fast the largest impulse moves its contact with it (m/s) */
     bool boxes;       /* dry friction is among the blocks */
     bool built;       /* groups and J are there */
     bool *left_out;   /* blocks of the island that stay open (soft_open.c), */
@@ -262,9 +263,12 @@ void tg_solver_staggered(tg_soft *p, const tg_solve_options *options);
 /* Newton and the rule from p->L, near a solution; offers what comes of it. (solver_newton.c) */
 void tg_soft_finish(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
 
-/* The same from the impulses in island->warm, a solution with this residual (m/s): where it is not exact, from more
- * compliance, down. */
-void tg_soft_choose(tg_soft *p, double residual, const tg_solve_options *options, tg_solve_stage stage);
+/* The same at the least compliance from the impulses in island->warm, or from what sweeps make of them. True when a
+ * solution is selected. */
+bool tg_soft_first(tg_soft *p, const tg_solve_options *options);
+
+/* The same where these are a solution; then from the ladder. */
+void tg_soft_choose(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
 
 /* the solver of that name, or NULL */
 const tg_solver *tg_solver_find(const char *name);

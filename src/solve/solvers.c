@@ -343,33 +343,66 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     return TG_OK;
 }
 
+/* What either of the two needs; false when there is no room. Counts what was done before. */
+static bool open_soft(tg_soft *p, tg_arena *scratch, const tg_solve_result *result)
+{
+    tg_island_size size = size_of(p->island);
+    if (!tg_soft_take(p, &size, scratch))
+        return false;
+    p->limit = most_factorisations(p->options);
+    p->factorisations = result->newton + result->interior;
+    p->sweeps = result->sweeps;
+    p->offer.residual = INFINITY;
+    p->offer.selection = TG_SELECT_UNSELECTED;
+    tg_soft_rows(p);
+    return p->rows > 0 && tg_soft_build(p);
+}
+
+static void close_soft(tg_soft *p, tg_arena *scratch, size_t mark, tg_solve_result *result)
+{
+    result->newton = p->factorisations - result->interior;
+    result->sweeps = p->sweeps;
+    tg_arena_release(scratch, mark);
+    scratch->failed = false;
+}
+
+bool tg_island_first(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                     double *sigma, tg_solve_result *result)
+{
+    size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
+    tg_soft p = {.island = island, .options = options};
+    *result = (tg_solve_result){.status = TG_SOLVE_PARTIAL, .residual.primal = INFINITY};
+    bool found = open_soft(&p, scratch, result) && tg_soft_first(&p, options);
+    memcpy(L, p.offer.residual < INFINITY ? p.offer.L : island->warm, bytes);
+    if (p.offer.residual < INFINITY)
+    {
+        memcpy(sigma, p.offer.sigma, bytes);
+        result->status = p.offer.residual <= options->tolerance ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL;
+        result->selection = p.offer.selection;
+        result->stage = p.offer.stage;
+        result->residual = p.offer.parts;
+    }
+    close_soft(&p, scratch, mark, result);
+    return found;
+}
+
 void tg_island_select(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                       double *sigma, tg_solve_result *result)
 {
     size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
-    tg_island_size size = size_of(island);
     tg_island here = *island;
-    tg_soft p = {.island = &here, .options = options, .limit = most_factorisations(options)};
+    tg_soft p = {.island = &here, .options = options};
     here.warm = L;
-    if (tg_soft_take(&p, &size, scratch))
+    if (open_soft(&p, scratch, result))
+        tg_soft_choose(&p, options, result->stage);
+    if (p.offer.selection != TG_SELECT_UNSELECTED && p.offer.residual <= options->tolerance)
     {
-        p.factorisations = result->newton + result->interior;
-        p.offer.residual = INFINITY;
-        p.offer.selection = TG_SELECT_UNSELECTED;
-        tg_soft_rows(&p);
-        if (p.rows > 0 && tg_soft_build(&p))
-            tg_soft_choose(&p, tg_residual_max(&result->residual), options, result->stage);
-        if (p.offer.selection != TG_SELECT_UNSELECTED && p.offer.residual <= options->tolerance)
-        {
-            memcpy(L, p.offer.L, bytes);
-            memcpy(sigma, p.offer.sigma, bytes);
-            result->selection = p.offer.selection;
-            result->residual = p.offer.parts;
-        }
-        result->newton = p.factorisations - result->interior;
+        memcpy(L, p.offer.L, bytes);
+        memcpy(sigma, p.offer.sigma, bytes);
+        result->selection = p.offer.selection;
+        result->residual = p.offer.parts;
     }
-    tg_arena_release(scratch, mark);
-    scratch->failed = false;
+    close_soft(&p, scratch, mark, result);
 }
 
 /* The warm start ends most problems. What is solved otherwise and not selected moves with its compliance: the warm

@@ -18,6 +18,9 @@
 /* m/s: below this inconsistency held rows agree. A patch that turns by h is off its plane by h^2. */
 #define TG_CONSISTENT TG_NO_FORCE
 
+/* of the largest free velocity: impulses with such a residual have nearly the phases of a solution */
+#define TG_NEAR 0.03
+
 /* of L_N: so near its cone an impulse is on it. The root of rounding: a cone is curved. */
 #define TG_ON_CONE 1e-7
 

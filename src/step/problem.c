@@ -117,47 +117,26 @@ static bool takes_fixed_steps(const tg_options *o)
     return o->staggered_steps > 0 && strcmp(o->solver, "staggered") == 0;
 }
 
-enum
-{
-    PATIENCE = 8 /* as many selected as without a bound, of 125 islands of tests/step/test_cluster.c; 4 loses two */
-};
-
-/* From a solution in velocity space to the one of the rule. If that fails the dense solver looks for it, from there,
- * with PATIENCE times the factorisations that it took so far. */
-static tg_status select_solution(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
+/* An island of many bodies that has room for dense matrices. Newton on the problem with compliance solves and selects
+ * most of these at once. The others are solved in velocity space, and the solution is selected from there. */
+static void solve_sparse(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
 {
     tg_rows *r = w->rows;
+    const tg_options *o = &w->step->options;
     double *L = r->L + island->row, *sigma = r->sigma + island->row;
-    size_t bytes = sizeof(double) * (size_t)island->rows;
-    if (island->result.status != TG_SOLVE_SOLVED)
-        return TG_OK;
     tg_need_half(m, w, island);
     tg_island problem = tg_island_problem(r, island);
-    tg_island_select(&problem, options, &r->scratch, L, sigma, &island->result);
-    if (island->result.selection != TG_SELECT_UNSELECTED || options->effort > 0)
-        return TG_OK;
-    tg_need_delassus(m, w, island);
-    problem = tg_island_problem(r, island);
-    problem.warm = r->trial + island->row;
-    memcpy(r->trial + island->row, L, bytes);
-    memcpy(r->trial_sigma + island->row, sigma, bytes);
-    tg_solve_result before = island->result;
-    tg_solve_options bounded = *options;
-    bounded.effort = PATIENCE * (before.newton + before.interior);
-    TG_TRY(tg_island_solve(&problem, &bounded, &r->scratch, L, sigma, &island->result, &w->error));
-    if (island->result.status != TG_SOLVE_SOLVED)
+    if (tg_island_first(&problem, options, &r->scratch, L, sigma, &island->result))
+        return;
+    const tg_solve_result before = island->result;
+    if (before.status != TG_SOLVE_SOLVED)
     {
-        memcpy(L, r->trial + island->row, bytes);
-        memcpy(sigma, r->trial_sigma + island->row, bytes);
-        island->result.status = before.status;
-        island->result.stage = before.stage;
-        island->result.residual = before.residual;
-        island->result.guarded = false;
+        tg_need_whole(m, w, island);
+        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort, &before);
+        tg_need_half(m, w, island);
     }
-    island->result.newton += before.newton;
-    island->result.interior += before.interior;
-    island->result.sweeps += before.sweeps;
-    return TG_OK;
+    if (island->result.status == TG_SOLVE_SOLVED)
+        tg_island_select(&problem, options, &r->scratch, L, sigma, &island->result);
 }
 
 /* The problem with compliance (soft.h) of an island that is too large for dense matrices and was not solved in velocity
@@ -233,10 +212,10 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                        r->capacity.island_rows);
     bool dense = tg_island_is_dense(r, island);
     bool sparse = island->sparse && (!dense || strcmp(o->solver, tg_solve_default().solver) == 0);
-    if (sparse)
+    if (!dense)
     {
         tg_need_whole(m, w, island);
-        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort);
+        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort, NULL);
     }
     tg_solve_options options = tg_solve_default();
     if (dense)
@@ -253,11 +232,13 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         return island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0
                    ? TG_OK
                    : solve_compliant(m, w, island, &options);
+    if (sparse)
+        solve_sparse(m, w, island, &options);
     if (sparse && (island->result.status == TG_SOLVE_SOLVED || o->effort > 0))
-        return select_solution(m, w, island, &options);
+        return TG_OK;
     const tg_solve_result before = sparse ? island->result : (tg_solve_result){0};
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
-    options.skip_warm = pause->left > 0;
+    options.skip_warm = pause->left > 0 || sparse; /* what was tried first in a heap starts there, too */
     options.warm_effort = pause->work;
     options.droppable = !island->sparse && push > 0;
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
@@ -278,6 +259,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     island->result.newton += before.newton;
     island->result.interior += before.interior;
     island->result.sweeps += before.sweeps;
+    if (sparse)
+        return TG_OK;
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
     count_pause(pause, LONGEST_WARM, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
     if (pause->length > 0)

@@ -147,13 +147,13 @@ static void test_too_many(void **state)
     fail_msg("no large island");
 }
 
-/* An island that is solved in velocity space although dense matrices are possible has the solution of the rule, and
- * one that the dense solver reaches from there, too. */
+/* An island of many bodies has the solution of the rule although no dense matrix is made for it, and the dense solver
+ * stays there, if it selects one. Newton alone ends most of these. */
 static void test_selected(void **state)
 {
     (void)state;
     sim *s = open_heap(12, "<geom type='box' size='0.05 0.06 0.04' mass='1' friction='0.9'/>");
-    int islands = 0, selected = 0, same = 0;
+    int islands = 0, selected = 0, same = 0, soft = 0;
     sim_run(s, 150);
     for (int step = 0; step < 150 / TEST_EFFORT; step++)
     {
@@ -175,14 +175,16 @@ static void test_selected(void **state)
                 apart = fmax(apart, fabs(sigma[k] - r->sigma[island->row + k]));
             islands++;
             selected += island->result.selection != TG_SELECT_UNSELECTED;
-            same += apart < 1e-7;
+            same += apart < 1e-7 || result.selection == TG_SELECT_UNSELECTED;
+            soft += island->result.stage == TG_ENDED_SOFT;
             free(L);
         }
     }
-    printf("%d islands, %d selected, %d as the dense solver\n", islands, selected, same);
+    printf("%d islands, %d selected, %d as the dense solver, %d by Newton\n", islands, selected, same, soft);
     assert_true(islands > 100 / TEST_EFFORT);
     assert_true(selected >= 0.98 * islands);
     assert_true(same >= 0.98 * islands);
+    assert_true(soft >= 0.6 * islands);
     sim_close(s);
 }
 
@@ -205,7 +207,7 @@ static void test_passed_on(void **state)
             assert_int_equal(island->result.status, TG_SOLVE_SOLVED);
             tg_need_whole(s->m, s->w, island);
             tg_solve_large(s->m, s->w, island, s->w->step->v_free, s->w->step->options.dt,
-                           s->w->step->options.tolerance, 0);
+                           s->w->step->options.tolerance, 0, NULL);
             islands++;
             left += island->result.status != TG_SOLVE_SOLVED;
             sweeps = island->result.sweeps > sweeps ? island->result.sweeps : sweeps;
