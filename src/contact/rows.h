@@ -147,7 +147,7 @@ typedef struct tg_rows_island
     double work;              /* multiplications of J^T N J: of every row, the square of its dofs */
     bool dense;               /* small enough for dense matrices, and there is room for its G */
     bool sparse;              /* solved in velocity space: G is filled only on request */
-    bool late;                /* its warm start pauses: G is filled only on request */
+    bool late;                /* its warm start may be left out: G is filled only on request */
     bool half;                /* sparse: Y of its trees is D^-1/2 L^-T J_t^T all the same */
     bool filled;              /* G is valid */
     bool impact;              /* a gate is on */

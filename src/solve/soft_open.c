@@ -53,7 +53,7 @@ static void add_velocities(const tg_soft *p, const tg_tree_rows *tree, int first
     }
 }
 
-/* velocities of the normals of what is left out, into p->all_sigma: it carries nothing, u = J^T L is that of the rest */
+/* Velocities of the normals of what is left out, into p->all_sigma: it carries nothing, u = J^T L is of the rest. */
 static void find_velocities(tg_soft *p)
 {
     const tg_island *island = p->island;

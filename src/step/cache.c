@@ -153,7 +153,7 @@ void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache)
             r->island[at].pause[attempt] = (tg_pause){count_of(count[0]), count_of(count[1]), count_of(count[2])};
     }
     for (tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
-        island->late = island->pause[island->pause[TG_ATTEMPT_PUSH].left > 0].left > 0;
+        island->late = true;
 }
 
 static void write_pauses(const tg_rows *r, tg_cache *cache)

@@ -197,6 +197,16 @@ static void count_pause(tg_pause *pause, int longest, bool tried, bool success)
     }
 }
 
+/* Whether the warm start is not worth its matrices over rows: rows that carried something in the previous step are more
+ * than half again as many as dofs. (With that share chains, ToddlerBot and carts take the least time.) */
+static bool is_wide(const tg_rows *r, const tg_rows_island *island)
+{
+    int rows = 0;
+    for (const tg_block *b = r->block + island->block; b < r->block + island->block + island->blocks; b++)
+        rows += r->warm[island->row + b->row] != 0 || b->kind == TG_BLOCK_EQUALITY ? b->rows : 0;
+    return rows - island->dofs > 0.5 * island->dofs;
+}
+
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
@@ -238,7 +248,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         return TG_OK;
     const tg_solve_result before = sparse ? island->result : (tg_solve_result){0};
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
-    options.skip_warm = pause->left > 0 || sparse; /* what was tried first in a heap starts there, too */
+    bool wide = !o->cold && is_wide(r, island);
+    options.skip_warm = pause->left > 0 || sparse || wide; /* what was tried first in a heap starts there, too */
     options.warm_effort = pause->work;
     options.droppable = !island->sparse && push > 0;
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
@@ -259,7 +270,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     island->result.newton += before.newton;
     island->result.interior += before.interior;
     island->result.sweeps += before.sweeps;
-    if (sparse)
+    if (sparse || wide)
         return TG_OK;
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
     count_pause(pause, LONGEST_WARM, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
