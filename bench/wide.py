@@ -67,6 +67,7 @@ def read_arguments():
         "--seeds", type=seed_range, default=range(100), metavar="A:B", help="of scenes and controls (0:100)"
     )
     parser.add_argument("--quick", action="store_true", help="one run per step, two seeds of a hard robot")
+    parser.add_argument("--stages", action="store_true", help="times the stages of all runs, not of hard robots alone")
     parser.add_argument("--repeat", type=int, help="runs of which every step keeps its smallest time (2; quick: 1)")
     parser.add_argument("--runner", default=ROOT / "build/bench/bench/bench_wide", type=pathlib.Path)
     parser.add_argument("--other", type=pathlib.Path, metavar="RUNNER", help="the same runs with this program")
@@ -109,10 +110,10 @@ def list_jobs(a, folder):
     return ([] if only_scenes else robot_jobs(a)) + ([] if only_robots else scene_jobs(a, folder))
 
 
-def run(runner, job, repeat):
+def run(runner, job, repeat, all_stages):
     group, name, path, controls = job
     repeat = 1 if group in LARGE else repeat
-    stages = "1" if group == "hard" else "0"
+    stages = "1" if group == "hard" or all_stages else "0"
     seeds = f"{controls.start}:{controls.stop}"
     command = [runner, "--repeat", repeat, "--stages", stages, "--seeds", seeds, path]
     done = subprocess.run([str(c) for c in command], check=False, capture_output=True, text=True)
@@ -211,9 +212,24 @@ def robot_lines(rows):
     return lines
 
 
+def stage_lines(rows, groups):
+    """Per group, where stages were timed."""
+    lines = []
+    for group in groups:
+        own = [r for r in rows if r["group"] == group and "stages" in r]
+        if own and group != "hard":
+            lines.append(f"| {group} | {stages(own)} |")
+    if lines:
+        head = (
+            "| runs | collision / mj_collision | us: smooth, collision, assembly, solve, end |\n| --- | ---: | ---: |"
+        )
+        lines = [head, *lines, ""]
+    return lines
+
+
 def summary(title, rows):
     groups = dict.fromkeys(r["group"] for r in rows)
-    lines = [f"## {title}", "", *robot_lines(rows), GROUP_HEAD]
+    lines = [f"## {title}", "", *robot_lines(rows), *stage_lines(rows, groups), GROUP_HEAD]
     lines += [group_line(g, [r for r in rows if r["group"] == g]) for g in groups]
     if len(groups) > 1:
         lines.append(group_line("**all**", rows))
@@ -232,7 +248,7 @@ def measure(runner, jobs, a, report):
     rows = []
     report.put(RUN_HEAD)
     for job in jobs:
-        for row in run(runner, job, a.repeat):
+        for row in run(runner, job, a.repeat, a.stages):
             rows.append(row)
             report.put(run_line(row))
     return rows

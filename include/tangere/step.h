@@ -206,8 +206,8 @@ TG_API const char *tg_step_status_string(tg_step_status status);
 typedef enum tg_step_stage
 {
     TG_STEP_STAGE_SMOOTH,    /* kinematics, mass matrix, forces, velocities without constraints */
-    TG_STEP_STAGE_COLLISION, /* contacts, and the limits and equalities of the problem */
-    TG_STEP_STAGE_ASSEMBLY,  /* islands, their Jacobians, matrices and laws */
+    TG_STEP_STAGE_COLLISION, /* contacts */
+    TG_STEP_STAGE_ASSEMBLY,  /* limits and equalities; islands, their Jacobians, matrices and laws */
     TG_STEP_STAGE_SOLVE,     /* impulses */
     TG_STEP_STAGE_END,       /* integration and tg_info */
     TG_STEP_STAGES

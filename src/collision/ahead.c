@@ -274,6 +274,8 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     if (!(q->dt > 0) || patch->count == 0)
         return;
     const tg_contact_point *now = deepest(patch);
+    if (now->distance < -q->slack)
+        return;
     tg_query then = *q;
     then.shape[0] = tg_advanced(q, 0);
     then.shape[1] = tg_advanced(q, 1);
@@ -281,8 +283,6 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     then.dt = 0;
     then.hint = NULL;
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
-    if (now->distance < -q->slack)
-        return;
     double stays = tg_most(after, tg_passing(q, now->distance - after));
     if (stays >= TG_AT_EDGE * q->slack)
     {

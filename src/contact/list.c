@@ -241,19 +241,12 @@ void tg_list_equalities(const tg_model *m, tg_work *w)
     list_equalities(&s);
 }
 
-static void list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
-                        const tg_contact_settings *settings)
+void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
+                    const tg_contact_settings *settings)
 {
     listing s = {m, w, q, v, v_free, settings->dt, settings->reach};
     clear(w->rows);
     list_equalities(&s);
     list_friction(&s);
     list_limits(&s);
-}
-
-tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
-                              const tg_contact_settings *settings)
-{
-    list_joints(m, w, q, v, v_free, settings);
-    return tg_list_touches(m, w, v_free, settings);
 }

@@ -336,10 +336,10 @@ typedef struct tg_contact_settings
     bool closing;                   /* only pairs that can close at v or v_free; tg_misses_touches asks for the rest */
 } tg_contact_settings;
 
-/* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage,
- * tg_tendons and tg_space_update; v_free: the velocities without constraints. (list.c, touch.c) */
-tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
-                              const tg_contact_settings *settings);
+/* Begins the list of constraints of this step: equalities, dry friction, and the limits that are near enough to matter.
+ * After the velocity stage and tg_tendons; v_free: the velocities without constraints. (list.c) */
+void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
+                    const tg_contact_settings *settings);
 
 /* Lists the equalities alone. After the position stage and tg_tendons. (list.c) */
 void tg_list_equalities(const tg_model *m, tg_work *w);
