@@ -37,7 +37,6 @@ enum
     INTERIOR = 50, /* steps of the interior point from one start */
     CLUSTERS = 2,  /* how often what it could not solve is solved alone */
     MORE = 32,     /* sweeps before it starts elsewhere, twice as many each time */
-    PATH = 300,    /* steps along its path */
     CONE = TG_CONE_MAX
 };
 
@@ -606,7 +605,8 @@ static bool run_interior(large *a, double error)
 static void run_cold(large *a)
 {
     tg_interior q = interior_of(a);
-    q.max_path = PATH;
+    q.max_path = TG_PATH_STEPS;
+    q.others = true;
     if (tg_interior_solve(&q, a->aim, a->tolerance) < INFINITY)
         memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
     refresh(a);

@@ -424,6 +424,19 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
     return best;
 }
 
+/* Where one path goes to infinity, or on and on, another arrives. Each starts nearer to the best point. */
+static double follow_others(tg_interior *p, double best, double aim, double tolerance)
+{
+    double v = p->cones->velocity;
+    for (int k = 0; k < NEAR_STARTS && best > tolerance && best < p->cones->velocity; k++)
+    {
+        v *= sqrt(nearer);
+        tg_interior_near(p, p->best, v);
+        best = tg_interior_path(p, best, aim, tolerance);
+    }
+    return best;
+}
+
 double tg_interior_solve(tg_interior *p, double aim, double tolerance)
 {
     double v = p->cones->velocity;
@@ -440,5 +453,5 @@ double tg_interior_solve(tg_interior *p, double aim, double tolerance)
         tg_interior_near(p, p->best, v);
         best = tg_interior_iterate(p, best, aim);
     }
-    return best;
+    return p->others ? follow_others(p, best, aim, tolerance) : best;
 }

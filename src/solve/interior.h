@@ -6,6 +6,7 @@
 
 enum
 {
+    TG_PATH_STEPS = 500, /* along one path */
     TG_PATH_VECTORS = 12,
     TG_INTERIOR_VECTORS = 9 + TG_PATH_VECTORS /* how many vectors tg_interior_vectors lays out */
 };
@@ -35,6 +36,7 @@ typedef struct tg_interior
     bool unpolished; /* stop early; Newton polishes */
     int max_steps, steps;
     int max_path;  /* steps along the path; 0: it is not followed */
+    bool others;   /* if it does not arrive, others that start near the best point are followed, too */
     bool diverged; /* the path went to infinity: there is hardly a solution */
 } tg_interior;
 

@@ -13,8 +13,7 @@
 
 enum
 {
-    STEPS = 40, /* of one run */
-    PATH = 500  /* along its path */
+    STEPS = 40 /* of one run */
 };
 
 static const double redundant =
@@ -260,7 +259,7 @@ double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *o)
                      .rhs = p->rhs,
                      .best = p->best,
                      .max_steps = STEPS,
-                     .max_path = eps > 0 ? 0 : PATH,
+                     .max_path = eps > 0 ? 0 : TG_PATH_STEPS,
                      .unpolished = eps > 0};
     tg_soft_cones(p);
     tg_interior_vectors(&q, p->interior);
