@@ -378,8 +378,8 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
         tg_held_build(w);
     }
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
-    bool chosen = selected || !f->turns;
-    if (!determined || (!chosen && f->condition > 1 / TG_SOFT))
+    bool chosen = selected || !f->turns, held = f->form == TG_IMPLICIT_HELD && !at_change;
+    if ((!determined && !held) || (!chosen && f->condition > 1 / TG_SOFT))
         build_regularised(p, use);
     return determined && chosen;
 }

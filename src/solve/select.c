@@ -17,9 +17,13 @@
 enum
 {
     STEPS = 10,
-    ROUNDS = 4 /* each takes out nearly all of it */
+    ROUNDS = 4, /* each takes out nearly all of it */
+    LOOP_ROUNDS = 8 /* where loops hold by small levers the first take out half of it, the others nearly all */
 };
 
+static const double harder = 0x1p-12; /* of the compliance: what then moves, moves by levers of less than 1e-6 */
+static const double weakest = 0x1p-43; /* of the mean G_ii: squares of smaller levers are rounding */
+static const double quick = 1e-3;      /* of what a round starts with: the next one takes out the rest */
 static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
 
 /* x = H^-1 J^T D (h / eps) of the rows' velocities h */
@@ -60,13 +64,40 @@ static void extrapolate(tg_soft *p)
             p->z[i] += p->eps / tg_soft_eps(p, i) * (p->z[i] + p->Jstep[i]);
 }
 
+/* Rows with their own compliance are not held: they follow u, with more or less impulse. */
+static void follow(tg_soft *p)
+{
+    for (int i = 0; i < p->rows; i++)
+        if (p->give[i] > 0)
+        {
+            double change = -p->row[i] / tg_soft_eps(p, i);
+            p->z[i] += change;
+            p->row[i] += p->give[i] * change;
+        }
+}
+
+/* Whether, of what holds, rows of loops move most. What contacts contradict each other by counts as nothing; of loops
+ * only that is left which does not (contact/consistent.c). */
+static bool loops_move(const tg_soft *p)
+{
+    double most[2] = {0};
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = b->row; i < b->row + b->dim && b->phase == TG_PHASE_STICK; i++)
+        {
+            double *kind = &most[b->kind == TG_CONE_FREE];
+            *kind = tg_larger(*kind, fabs(p->row[i]));
+        }
+    return most[1] > most[0];
+}
+
 /* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h.
  * Returns how much there was of it (m/s). What redundant normals contradict each other by stays, and pushes what
  * slides on them along: the same in every round. */
-static double hold(tg_soft *p, double enough)
+static double hold(tg_soft *p, double enough, bool *loops)
 {
     double first = 0, most = INFINITY, before = INFINITY;
     limit_velocity(p);
+    *loops = loops_move(p);
     for (int round = 0; round < ROUNDS && most > enough && (round < 2 || most < 0.5 * before); round++)
     {
         before = most;
@@ -78,6 +109,7 @@ static double hold(tg_soft *p, double enough)
             most = tg_larger(most, fabs(p->step[k]));
         }
         limit_velocity(p);
+        follow(p);
         most *= sqrt(p->size);
         first = round == 0 ? most : first;
     }
@@ -161,27 +193,51 @@ static void start_limit(tg_soft *p, const tg_solve_options *o)
     }
 }
 
+/* Rows that move bodies by a small lever only, as those of a linkage near its dead centre: eps is not little beside
+ * lever^2, and a round leaves eps / (eps + lever^2) of what they move. With less compliance, down to what would be lost
+ * in H, it leaves less. */
+static bool harden(tg_soft *p)
+{
+    double largest = 0;
+    for (int i = 0; i < p->rows; i++)
+        largest = tg_larger(largest, p->own[i]);
+    double eps = tg_larger(harder * p->eps, TG_SOFT_LEAST * largest);
+    if (!(eps < p->eps))
+        return false;
+    p->eps = eps;
+    p->regular = false; /* the factor is of another H */
+    return true;
+}
+
+/* Whether a round takes out something: lever^2 = eps (before / moved - 1) is more than rounding. */
+static bool falls(const tg_soft *p, double moved, double before)
+{
+    return p->eps * (before - moved) > weakest * p->size * moved;
+}
+
 /* Once more where c was not that of the solution: then held rows still move, with eps (z - c). Not where that does not
- * fall. */
+ * fall. Loops tell whether it does only in the next round but one: the first at a compliance has the error of the
+ * extrapolation, or of the compliance before. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
 {
     const double enough = 1e-3 * o->inner;
     double before = INFINITY;
-    for (int round = 0; round < ROUNDS; round++)
+    bool loops = false;
+    for (int round = 0; round < (loops ? LOOP_ROUNDS : ROUNDS); round++)
     {
         if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
             return false;
         if (round == 0)
             extrapolate(p);
-        double moved = hold(p, enough);
+        double moved = hold(p, enough, &loops);
         if (round == 0)
             start_limit(p, o);
-        else if (moved <= enough || moved > 0.5 * before)
+        else if (moved <= enough || !(loops ? falls(p, moved, before) : moved <= 0.5 * before))
             return true;
-        else
-            for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-                restart_block(p, b);
-        before = moved;
+        bool anew = loops && (round == 0 || (moved > quick * before && harden(p)));
+        for (const tg_soft_block *b = p->block; b < p->block + p->blocks && round > 0; b++)
+            restart_block(p, b);
+        before = anew ? INFINITY : moved;
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
             return false;
     }
