@@ -16,6 +16,9 @@
 #include "solve/held.h"
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
+static const double loop_threshold = 1e-13; /* the same for rows of loops, which hold by small levers, too (select.c):
+                                               above rounding of G */
+static const double small_pivot = 1e-6;     /* below, levers of loops have fewer than ten digits in G */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
 static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
 static const double takes_part = 1e-5;      /* of Z Z^T g_R */
@@ -53,6 +56,20 @@ static int choose_pivot(int k, int n, double threshold, const double *left)
     if (left[k] < pivot_slack * most)
         while (left[p] < most)
             p++;
+    return p;
+}
+
+/* the same of rows of loops alone, whose rank is known to smaller pivots */
+static int choose_loop(const tg_cones *cones, const tg_held *held, int k, double threshold, const double *left)
+{
+    int p = -1;
+    double most = threshold == rank_threshold ? loop_threshold : threshold;
+    for (int i = k; i < held->count; i++)
+        if (cones->least[held->row[i]] > 0 && left[i] > most)
+        {
+            most = left[i];
+            p = i;
+        }
     return p;
 }
 
@@ -140,7 +157,13 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double thresho
     {
         int p = choose_pivot(rank, n, threshold, left);
         if (p < 0)
+        {
+            p = choose_loop(cones, held, rank, threshold, left);
+            held->weak = held->weak || p >= 0;
+        }
+        if (p < 0)
             break;
+        held->small = held->small || (left[p] < small_pivot && cones->least[held->row[p]] > 0);
         exchange_held(held, rank, p, left, cones->ld);
         next_row(cones, held, rank, left);
     }
@@ -151,7 +174,7 @@ static int find_rank(tg_solve_work *w, double threshold)
 {
     list_held(w);
     w->held.inconsistency = 0;
-    w->held.yields = false;
+    w->held.yields = w->held.small = w->held.weak = false;
     w->held.rank = pivoted_cholesky(&w->cones, &w->held, threshold, w->rhs);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
@@ -285,8 +308,10 @@ void tg_held_build_to(tg_solve_work *w, double threshold)
 {
     tg_held *held = &w->held;
     const tg_cones *cones = &w->cones;
-    if (find_rank(w, threshold) == held->count)
+    if (find_rank(w, threshold) == held->count && !held->small)
         return;
+    if (held->small && w->levers != NULL)
+        tg_held_resolve(w);
     unit_rows(cones, held);
     tg_syrk_n(held->rank, held->count, held->range, cones->ld, TG_GEMM_SET, held->chol, cones->ld);
     if (tg_chol(held->rank, held->chol, cones->ld) < 0)
@@ -404,5 +429,6 @@ bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
     w->active = index + 2 * n;
     w->pivot = index + 3 * n;
     w->inner = tg_solve_default().inner;
+    w->levers = NULL;
     return true;
 }

@@ -18,7 +18,7 @@ enum
 {
     STEPS = 10,
     ROUNDS = 4, /* each takes out nearly all of it */
-    LOOP_ROUNDS = 8 /* where loops hold by small levers the first take out half of it, the others nearly all */
+    LOOP_ROUNDS = 32 /* where loops hold by small levers: a third of it at least, or the lever is rounding */
 };
 
 static const double harder = 0x1p-12; /* of the compliance: what then moves, moves by levers of less than 1e-6 */

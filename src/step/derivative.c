@@ -24,10 +24,12 @@ static const tg_rows_island *island_of(const tg_work *w, const tg_constraint *c)
 }
 
 /* what is kept of an island is quadratic in its rows: the largest one, or many smaller ones */
-size_t tg_implicit_capacity(const tg_capacity *c)
+size_t tg_implicit_capacity(const tg_model *m, const tg_capacity *c)
 {
+    size_t rows = (size_t)c->island_rows, dofs = (size_t)(m->nv < TG_DENSE_DOFS ? m->nv : TG_DENSE_DOFS);
+    size_t levers = m->nequality > 0 ? sizeof(double) * rows * (rows + dofs) + TG_ALIGN : 0;
     size_t more = c->rows > c->island_rows ? tg_implicit_bytes(TG_DENSE_COUPLED) + tg_implicit_large_bytes(c->rows) : 0;
-    return tg_implicit_bytes(c->island_rows) + more;
+    return tg_implicit_bytes(c->island_rows) + levers + more;
 }
 
 /* Whether a unit of w of one row does nothing to v+: to rounding, against what the row's own impulse does. */
