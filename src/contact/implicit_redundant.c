@@ -385,7 +385,8 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
         tg_held_build(w);
     }
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
-    bool chosen = selected || !f->turns, unresolved = w->held.weak && !is_resolved(w) && !at_change;
+    /* by small levers a step holds what was selected alone */
+    bool chosen = selected || !(f->turns || w->held.small), unresolved = w->held.weak && !is_resolved(w) && !at_change;
     if ((!determined && !unresolved) || (!chosen && f->condition > 1 / TG_SOFT))
         build_regularised(p, use);
     return determined && chosen;
