@@ -8,11 +8,9 @@
 #include "solve/tolerance.h"
 
 #define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
-#define TG_STILL 1e-12     /* m/s: rounding */
 #define TG_GOOD_PIVOT 1e-5 /* of the largest, or of its row's own size: elimination is accurate */
 #define TG_WORST_PIVOT                                                                                                 \
     1e-9             /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
-#define TG_WORST_LEVER 3e-13 /* the same of loops whose levers are resolved: the square of the least that a step holds */
 #define TG_SOFT 1e-4 /* where they do not: pivots below count as zero; slope of responses outside of their cones */
 
 /* ---- implicit_independent.c ---- */

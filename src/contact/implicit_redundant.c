@@ -338,7 +338,7 @@ static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use us
     if (holds_alone(w, use))
     {
         build_held(p);
-        return tg_held_smallest_pivot(w) > (is_resolved(w) && worst < TG_SOFT ? TG_WORST_LEVER : worst);
+        return tg_held_smallest_pivot(w) > (is_resolved(w) && worst < TG_SOFT ? TG_LEAST_LEVER : worst);
     }
     bool independent = w->held.rank == w->held.count;
     return (independent ? tg_independent_build(p->f, mode) : build_redundant(p)) || build_orthogonal(p, 0, worst);
@@ -375,7 +375,7 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     tg_redundant_phases(f, mode, w, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    bool at_change = f->margin < TG_STILL || f->conflict >= TG_CONSISTENT;
+    bool at_change = f->margin < TG_OPENING || f->conflict >= TG_CONSISTENT;
     if (f->conflict >= TG_CONSISTENT)
     {
         double conflict = f->conflict;
@@ -385,9 +385,11 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
         tg_held_build(w);
     }
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
-    /* by small levers a step holds what was selected alone */
-    bool chosen = selected || !(f->turns || w->held.small), unresolved = w->held.weak && !is_resolved(w) && !at_change;
-    if ((!determined && !unresolved) || (!chosen && f->condition > 1 / TG_SOFT))
+    /* What is held by small levers is held in the step, too, if it was selected: the derivative says so as well as
+     * rounding lets it. */
+    bool held = f->form == TG_IMPLICIT_HELD && w->held.small && !at_change;
+    bool chosen = selected || !(f->turns || w->held.small);
+    if ((!determined && !held) || (!chosen && f->condition > 1 / TG_SOFT))
         build_regularised(p, use);
     return determined && chosen;
 }

@@ -15,13 +15,10 @@
 #include "math/lanes.h"
 #include "solve/held.h"
 
-static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
-static const double loop_threshold = 1e-13; /* the same for rows of loops, which hold by small levers, too (select.c):
-                                               above rounding of G */
-static const double small_pivot = 1e-6;     /* below, levers of loops have fewer than ten digits in G */
-static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
-static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
-static const double takes_part = 1e-5;      /* of Z Z^T g_R */
+static const double small_pivot = 1e-6; /* below, G has fewer than ten digits of the levers of loops */
+static const double pivot_slack = 0.25; /* a pivot this close to the largest stays where it is */
+static const double rounding = 1e-14;   /* of the largest |g|: of Z Z^T g_R as a whole, and */
+static const double takes_part = 1e-5;  /* of Z Z^T g_R */
 
 static void add_held_rows(tg_held *held, int row, int count)
 {
@@ -63,7 +60,7 @@ static int choose_pivot(int k, int n, double threshold, const double *left)
 static int choose_loop(const tg_cones *cones, const tg_held *held, int k, double threshold, const double *left)
 {
     int p = -1;
-    double most = threshold == rank_threshold ? loop_threshold : threshold;
+    double most = threshold == TG_RANK ? TG_LOOP_RANK : threshold;
     for (int i = k; i < held->count; i++)
         if (cones->least[held->row[i]] > 0 && left[i] > most)
         {
@@ -185,7 +182,7 @@ static int find_rank(tg_solve_work *w, double threshold)
 
 int tg_held_rank(tg_solve_work *w)
 {
-    return find_rank(w, rank_threshold);
+    return find_rank(w, TG_RANK);
 }
 
 /* ---- the range ---- */
@@ -301,7 +298,7 @@ static void scale_range(const tg_cones *cones, tg_held *held)
 
 void tg_held_build(tg_solve_work *w)
 {
-    tg_held_build_to(w, rank_threshold);
+    tg_held_build_to(w, TG_RANK);
 }
 
 void tg_held_build_to(tg_solve_work *w, double threshold)

@@ -17,14 +17,11 @@
 enum
 {
     STEPS = 10,
-    ROUNDS = 4, /* each takes out nearly all of it */
-    LOOP_ROUNDS = 32 /* where loops hold by small levers: a third of it at least, or the lever is rounding */
+    ROUNDS = 4 /* each takes out nearly all of it */
 };
 
-static const double harder = 0x1p-12; /* of the compliance: what then moves, moves by levers of less than 1e-6 */
-static const double weakest = 0x1p-46; /* of the mean G_ii: squares of smaller levers are rounding */
-static const double quick = 1e-3;      /* of what a round starts with: the next one takes out the rest */
-static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
+static const double harder = 0x1p-12; /* of the compliance, at a time: rounding in H grows as it falls */
+static const double creeps = 0.05;    /* of the velocity that its compliance gives a contact: h is nothing beside it */
 
 /* x = H^-1 J^T D (h / eps) of the rows' velocities h */
 static void respond_to(tg_soft *p, const double *h, double *x)
@@ -194,8 +191,8 @@ static void start_limit(tg_soft *p, const tg_solve_options *o)
 }
 
 /* Rows that move bodies by a small lever only, as those of a linkage near its dead centre: eps is not little beside
- * lever^2, and a round leaves eps / (eps + lever^2) of what they move. With less compliance, down to what would be lost
- * in H, it leaves less. */
+ * lever^2, and a round leaves eps / (eps + lever^2) of what they move. With less compliance, down to what
+ * would be lost in H, it leaves less. */
 static bool harden(tg_soft *p)
 {
     double largest = 0;
@@ -212,18 +209,18 @@ static bool harden(tg_soft *p)
 /* Whether a round takes out something: lever^2 = eps (before / moved - 1) is more than rounding. */
 static bool falls(const tg_soft *p, double moved, double before)
 {
-    return p->eps * (before - moved) > weakest * p->size * moved;
+    return p->eps * (before - moved) > TG_SOFT_LEAST * p->size * moved;
 }
 
 /* Once more where c was not that of the solution: then held rows still move, with eps (z - c). Not where that does not
  * fall. Loops tell whether it does only in the next round but one: the first at a compliance has the error of the
- * extrapolation, or of the compliance before. */
+ * extrapolation, or of the compliance before. They may take as many rounds as a factorisation costs. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
 {
     const double enough = 1e-3 * o->inner;
     double before = INFINITY;
     bool loops = false;
-    for (int round = 0; round < (loops ? LOOP_ROUNDS : ROUNDS); round++)
+    for (int round = 0; round < ROUNDS + (loops ? p->dims : 0); round++)
     {
         if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
             return false;
@@ -234,7 +231,8 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
             start_limit(p, o);
         else if (moved <= enough || !(loops ? falls(p, moved, before) : moved <= 0.5 * before))
             return true;
-        bool anew = loops && (round == 0 || (moved > quick * before && harden(p)));
+        double left = moved / before; /* two more rounds would not be enough: */
+        bool anew = loops && (round == 0 || (left * left * moved > enough && harden(p)));
         for (const tg_soft_block *b = p->block; b < p->block + p->blocks && round > 0; b++)
             restart_block(p, b);
         before = anew ? INFINITY : moved;

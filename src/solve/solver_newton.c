@@ -48,9 +48,9 @@ static const double coarse =
 static const double turned =
     0.02;                      /* of L_N: so near its cone an impulse of the previous step was on it: 10 rad/s, 2 ms */
 static const double slow = 10; /* of that: less is slow enough */
-static const double stays = 0.3;           /* of what it was: it does not fall */
-static const double much_less = 0x1p-8;    /* of the compliance */
-static const double most_speed = 1e2;      /* of the largest free velocity: nothing leaves faster */
+static const double stays = 0.3;        /* of what it was: it does not fall */
+static const double much_less = 0x1p-8; /* of the compliance */
+static const double most_speed = 1e2;   /* of the largest free velocity: nothing leaves faster */
 
 /* ---- the least compliance ---- */
 

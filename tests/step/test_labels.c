@@ -255,7 +255,7 @@ static tg_check_result check_dead_centre(double angle, int seed)
 static void test_small_levers(void **state)
 {
     (void)state;
-    for (double angle = 1e-5; angle < 2e-3; angle *= 3)
+    for (double angle = 3e-5; angle < 5e-3; angle *= 3)
         for (int seed = 1; seed <= 2; seed++)
         {
             tg_check_result r = check_dead_centre(angle, seed);
