@@ -21,8 +21,7 @@
 #include "contact/rows.h"
 #include "math/dense.h"
 #include "math/lanes.h"
-
-static const double rank_threshold = 1e-10; /* of the largest column */
+#include "solve/tolerance.h"
 
 /* ---- groups of rows ---- */
 
@@ -238,7 +237,7 @@ static void factor_group(loops *l, int g)
     for (; k < n; k++)
     {
         double left = sqrt(choose_column(n, A, l->order + first, k)), *x = A + (ptrdiff_t)k * (n + 1);
-        threshold = k == 0 ? rank_threshold * left : threshold;
+        threshold = k == 0 ? TG_RANK * left : threshold;
         if (!(left > threshold))
             break;
         double beta = -copysign(left, x[0]), scale = 1 / (x[0] - beta);
@@ -411,7 +410,7 @@ static double *find_rounding(tg_rows *r, const tg_rows_island *island, const dou
             for (int i = first; i < first + together; i++)
                 largest = fmax(largest, diagonal[i * step]);
             for (int i = first; i < first + together; i++)
-                rounding[i] = rank_threshold * largest;
+                rounding[i] = TG_RANK * largest;
         }
     }
     return rounding;
@@ -641,7 +640,7 @@ static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const 
             }
         }
     }
-    return largest > rank_threshold * size;
+    return largest > TG_RANK * size;
 }
 
 /* out (loops x loops) = (N^+T P)^T, group by group. With D the sizes, D J J_p^T D_p = Q R: N^+T P = D_p R^-1 Q^T D P,

@@ -61,7 +61,7 @@ static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
     for (int b = 0; b < f->island->blocks; b++)
     {
         double speed = f->sigma[f->island->block[b].row];
-        bool opens = f->form == TG_IMPLICIT_INDEPENDENT && tg_independent_is_open(f, b, &mode[b]) && speed > TG_STILL;
+        bool opens = f->form == TG_IMPLICIT_INDEPENDENT && tg_independent_is_open(f, b, &mode[b]) && speed > TG_OPENING;
         margin = mode[b].margin < margin ? mode[b].margin : margin;
         margin = opens && speed < margin ? speed : margin;
     }

@@ -24,7 +24,7 @@ static bool creeps(const tg_implicit *f, const tg_block *block)
     }
     impulse = sqrt(impulse);
     slip = sqrt(slip);
-    return normal > 0 && slip > TG_STILL && fabs(impulse - normal) <= TG_ON_CONE * normal &&
+    return normal > 0 && slip > TG_OPENING && fabs(impulse - normal) <= TG_ON_CONE * normal &&
            impulse * slip - against <= TG_ON_CONE * impulse * slip;
 }
 

@@ -54,7 +54,7 @@ static double slip_of(const tg_solve_work *w, const tg_cone *cone)
     return sqrt(sum);
 }
 
-/* closed without force, or on the cone without slip: what moves is not held */
+/* closed without force, or on the cone without slip: what moves, or opens, is not held */
 static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_block_mode *mode)
 {
     if (cone->kind == TG_CONE_FREE)
@@ -63,6 +63,8 @@ static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_b
         return TG_PHASE_BREAK;
     if (mode->mode == TG_MODE_SLIDING)
         return TG_PHASE_SLIDE;
+    if (cone->kind == TG_CONE_UNIT && mode->immaterial && !(w->x[cone->row] > 0) && w->s[cone->row] > TG_OPENING)
+        return TG_PHASE_BREAK;
     bool strict = !mode->immaterial && mode->margin > 0;
     return cone->kind == TG_CONE_UNIT && !strict && slip_of(w, cone) >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
 }
@@ -227,7 +229,7 @@ static void list_held(builder *p)
     f->rank = held->rank;
     for (int i = 0; i < f->held; i++)
         f->row[i] = cones->source[held->row[i]];
-    for (int k = 0; k < held->rank && held->rank < held->count; k++)
+    for (int k = 0; k < held->rank && (held->rank < held->count || held->small); k++)
         for (int i = 0; i < held->count; i++)
             f->range[(size_t)k * (size_t)held->count + (size_t)i] =
                 held->range[(size_t)k * (size_t)cones->ld + (size_t)i] * cones->scale[held->row[i]];
@@ -322,7 +324,12 @@ static bool build_orthogonal(builder *p, double slope, double worst)
 /* v+ alone is wanted, and does not depend on which impulses hold */
 static bool holds_alone(const tg_solve_work *w, tg_implicit_use use)
 {
-    return w->held.rank < w->held.count && use == TG_IMPLICIT_MOTION && !anything_slides(w);
+    return (w->held.rank < w->held.count || w->held.small) && use == TG_IMPLICIT_MOTION && !anything_slides(w);
+}
+
+static bool is_resolved(const tg_solve_work *w)
+{
+    return w->held.small && w->levers != NULL;
 }
 
 static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
@@ -331,7 +338,7 @@ static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use us
     if (holds_alone(w, use))
     {
         build_held(p);
-        return tg_held_smallest_pivot(w) > worst;
+        return tg_held_smallest_pivot(w) > (is_resolved(w) && worst < TG_SOFT ? TG_LEAST_LEVER : worst);
     }
     bool independent = w->held.rank == w->held.count;
     return (independent ? tg_independent_build(p->f, mode) : build_redundant(p)) || build_orthogonal(p, 0, worst);
@@ -368,7 +375,7 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     tg_redundant_phases(f, mode, w, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    bool at_change = f->margin < TG_STILL || f->conflict >= TG_CONSISTENT;
+    bool at_change = f->margin < TG_OPENING || f->conflict >= TG_CONSISTENT;
     if (f->conflict >= TG_CONSISTENT)
     {
         double conflict = f->conflict;
@@ -378,8 +385,11 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
         tg_held_build(w);
     }
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
-    bool chosen = selected || !f->turns;
-    if (!determined || (!chosen && f->condition > 1 / TG_SOFT))
+    /* What is held by small levers is held in the step, too, if it was selected: the derivative says so as well as
+     * rounding lets it. */
+    bool held = f->form == TG_IMPLICIT_HELD && w->held.small && !at_change;
+    bool chosen = selected || !(f->turns || w->held.small);
+    if ((!determined && !held) || (!chosen && f->condition > 1 / TG_SOFT))
         build_regularised(p, use);
     return determined && chosen;
 }
@@ -393,6 +403,7 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected
     size_t kept = tg_arena_mark(arena);
     if (!fits || !take_scratch(&s, f->island->rows, arena))
         return false;
+    tg_held_levers_take(&s.w, arena);
     builder p = {.f = f, .w = &s.w, .d = s.d, .E = s.E, .K = s.K, .n = f->island->rows, .extra = f->work};
     *regular = build(&p, mode, selected, use);
     tg_find_braces(f, &s.w);

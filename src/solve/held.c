@@ -15,10 +15,10 @@
 #include "math/lanes.h"
 #include "solve/held.h"
 
-static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
-static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
-static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
-static const double takes_part = 1e-5;      /* of Z Z^T g_R */
+static const double small_pivot = 1e-6; /* below, G has fewer than ten digits of the levers of loops */
+static const double pivot_slack = 0.25; /* a pivot this close to the largest stays where it is */
+static const double rounding = 1e-14;   /* of the largest |g|: of Z Z^T g_R as a whole, and */
+static const double takes_part = 1e-5;  /* of Z Z^T g_R */
 
 static void add_held_rows(tg_held *held, int row, int count)
 {
@@ -53,6 +53,20 @@ static int choose_pivot(int k, int n, double threshold, const double *left)
     if (left[k] < pivot_slack * most)
         while (left[p] < most)
             p++;
+    return p;
+}
+
+/* the same of rows of loops alone, whose rank is known to smaller pivots */
+static int choose_loop(const tg_cones *cones, const tg_held *held, int k, double threshold, const double *left)
+{
+    int p = -1;
+    double most = threshold == TG_RANK ? TG_LOOP_RANK : threshold;
+    for (int i = k; i < held->count; i++)
+        if (cones->least[held->row[i]] > 0 && left[i] > most)
+        {
+            most = left[i];
+            p = i;
+        }
     return p;
 }
 
@@ -140,7 +154,13 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double thresho
     {
         int p = choose_pivot(rank, n, threshold, left);
         if (p < 0)
+        {
+            p = choose_loop(cones, held, rank, threshold, left);
+            held->weak = held->weak || p >= 0;
+        }
+        if (p < 0)
             break;
+        held->small = held->small || (left[p] < small_pivot && cones->least[held->row[p]] > 0);
         exchange_held(held, rank, p, left, cones->ld);
         next_row(cones, held, rank, left);
     }
@@ -151,7 +171,7 @@ static int find_rank(tg_solve_work *w, double threshold)
 {
     list_held(w);
     w->held.inconsistency = 0;
-    w->held.yields = false;
+    w->held.yields = w->held.small = w->held.weak = false;
     w->held.rank = pivoted_cholesky(&w->cones, &w->held, threshold, w->rhs);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
@@ -162,7 +182,7 @@ static int find_rank(tg_solve_work *w, double threshold)
 
 int tg_held_rank(tg_solve_work *w)
 {
-    return find_rank(w, rank_threshold);
+    return find_rank(w, TG_RANK);
 }
 
 /* ---- the range ---- */
@@ -278,15 +298,17 @@ static void scale_range(const tg_cones *cones, tg_held *held)
 
 void tg_held_build(tg_solve_work *w)
 {
-    tg_held_build_to(w, rank_threshold);
+    tg_held_build_to(w, TG_RANK);
 }
 
 void tg_held_build_to(tg_solve_work *w, double threshold)
 {
     tg_held *held = &w->held;
     const tg_cones *cones = &w->cones;
-    if (find_rank(w, threshold) == held->count)
+    if (find_rank(w, threshold) == held->count && !held->small)
         return;
+    if (held->small && w->levers != NULL)
+        tg_held_resolve(w);
     unit_rows(cones, held);
     tg_syrk_n(held->rank, held->count, held->range, cones->ld, TG_GEMM_SET, held->chol, cones->ld);
     if (tg_chol(held->rank, held->chol, cones->ld) < 0)
@@ -404,5 +426,6 @@ bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
     w->active = index + 2 * n;
     w->pivot = index + 3 * n;
     w->inner = tg_solve_default().inner;
+    w->levers = NULL;
     return true;
 }

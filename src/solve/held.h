@@ -37,6 +37,7 @@ typedef struct tg_held
     double *gap;          /* redundant: Z Z^T g_R, how held rows contradict each other (m/s) */
     double inconsistency; /* its norm */
     bool yields;          /* dry friction is among those that do, by more than rounding */
+    bool small, weak;     /* loops hold by small levers; by such that matrices over rows hardly resolve */
 } tg_held;
 
 /* a sliding contact in the equations of limit.c */
@@ -68,6 +69,7 @@ typedef struct tg_solve_work
     double *limit;  /* TG_LIMIT_VECTORS vectors of limit.c, */
     double *range;  /* TG_LIMIT_MATRICES matrices */
     double *frames; /* TG_CONE_MAX - 1 vectors: frames of sliding contacts */
+    double *levers; /* NULL, or room for what resolves weak loops (held_levers.c) */
     tg_slide *slide;
     bool sweeps_too; /* warm.c: where phases are not found, again from where a sweep leads */
     int newton, sweeps;
@@ -103,6 +105,12 @@ int tg_held_rank(tg_solve_work *w);
 /* the same, and what redundant rows need; rows whose pivot is below a share of their size count as redundant */
 void tg_held_build(tg_solve_work *w);
 void tg_held_build_to(tg_solve_work *w, double threshold);
+
+/* Room for what resolves weak loops; false when there is none, or the island does not say what its rows move. */
+bool tg_held_levers_take(tg_solve_work *w, tg_arena *scratch);
+
+/* The factor in w->held once more, with the rank that it has, from the levers of the rows. */
+void tg_held_resolve(tg_solve_work *w);
 
 /* the smallest pivot of redundant rows, rows normalised */
 double tg_held_smallest_pivot(const tg_solve_work *w);

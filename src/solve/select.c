@@ -20,7 +20,8 @@ enum
     ROUNDS = 4 /* each takes out nearly all of it */
 };
 
-static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
+static const double harder = 0x1p-12; /* of the compliance, at a time: rounding in H grows as it falls */
+static const double creeps = 0.05;    /* of the velocity that its compliance gives a contact: h is nothing beside it */
 
 /* x = H^-1 J^T D (h / eps) of the rows' velocities h */
 static void respond_to(tg_soft *p, const double *h, double *x)
@@ -58,12 +59,39 @@ static void extrapolate(tg_soft *p)
     limit_velocity(p);
 }
 
+/* Rows with their own compliance are not held: they follow u, with more or less impulse. */
+static void follow(tg_soft *p)
+{
+    for (int i = 0; i < p->rows; i++)
+        if (p->give[i] > 0)
+        {
+            double change = -p->row[i] / tg_soft_eps(p, i);
+            p->z[i] += change;
+            p->row[i] += p->give[i] * change;
+        }
+}
+
+/* Whether, of what holds, rows of loops move most. What contacts contradict each other by counts as nothing; of loops
+ * only that is left which does not (contact/consistent.c). */
+static bool loops_move(const tg_soft *p)
+{
+    double most[2] = {0};
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = b->row; i < b->row + b->dim && b->phase == TG_PHASE_STICK; i++)
+        {
+            double *kind = &most[b->kind == TG_CONE_FREE];
+            *kind = tg_larger(*kind, fabs(p->row[i]));
+        }
+    return most[1] > most[0];
+}
+
 /* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: h, and what remains of
  * it. Returns how much there was of it (m/s). What redundant normals contradict each other by stays, and pushes what
  * slides on them along: the same in every round. */
-static double hold(tg_soft *p, double enough)
+static double hold(tg_soft *p, double enough, bool *loops)
 {
     double first = 0, before = INFINITY;
+    *loops = loops_move(p);
     for (int round = 0; round < ROUNDS; round++)
     {
         double most = 0;
@@ -75,10 +103,10 @@ static double hold(tg_soft *p, double enough)
         }
         most *= sqrt(p->size);
         first = round == 0 ? most : first;
-        if (most <= enough)
-            break;
-        limit_velocity(p);
-        if (round > 0 && most >= 0.5 * before)
+        if (most > enough)
+            limit_velocity(p);
+        follow(p);
+        if (most <= enough || (round > 0 && most >= 0.5 * before))
             break;
         before = most;
     }
@@ -169,31 +197,56 @@ static void find_velocity(tg_soft *p, double sign)
         p->row[i] += sign * p->eps * p->z[i];
 }
 
+/* Rows that move bodies by a small lever only, as those of a linkage near its dead centre: eps is not little beside
+ * lever^2, and a round leaves eps / (eps + lever^2) of what they move. With less compliance, down to what
+ * would be lost in H, it leaves less. */
+static bool harden(tg_soft *p)
+{
+    double largest = 0;
+    for (int i = 0; i < p->rows; i++)
+        largest = tg_larger(largest, p->own[i]);
+    double eps = tg_larger(harder * p->eps, TG_SOFT_LEAST * largest);
+    if (!(eps < p->eps))
+        return false;
+    p->eps = eps;
+    p->regular = false; /* the factor is of another H */
+    return true;
+}
+
+/* Whether a round takes out something: lever^2 = eps (before / moved - 1) is more than rounding. */
+static bool falls(const tg_soft *p, double moved, double before)
+{
+    return p->eps * (before - moved) > TG_SOFT_LEAST * p->size * moved;
+}
+
 /* Once more where c was not that of the solution: then held rows still move, with eps (z - c). Not where that does not
- * fall. */
+ * fall. Loops tell whether it does only in the next round but one: the first at a compliance has the error of the
+ * extrapolation, or of the compliance before. They may take as many rounds as a factorisation costs. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
 {
     const double enough = 1e-3 * o->inner;
     double before = INFINITY;
-    for (int round = 0; round < ROUNDS; round++)
+    bool loops = false;
+    for (int round = 0; round < ROUNDS + (loops ? p->dims : 0); round++)
     {
         tg_soft_slopes(p); /* of now: D z = L, whichever factor is used */
         if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
             return false;
         if (round == 0)
             extrapolate(p);
-        double moved = hold(p, enough);
+        double moved = hold(p, enough, &loops);
         if (round == 0)
             start_limit(p, o);
-        else if (moved <= enough || moved > 0.5 * before)
+        else if (moved <= enough || !(loops ? falls(p, moved, before) : moved <= 0.5 * before))
             return true;
-        else
-            for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-                restart_block(p, b);
-        before = moved;
+        double left = moved / before; /* two more rounds would not be enough: */
+        bool anew = loops && (round == 0 || (left * left * moved > enough && harden(p)));
+        for (const tg_soft_block *b = p->block; b < p->block + p->blocks && round > 0; b++)
+            restart_block(p, b);
+        before = anew ? INFINITY : moved;
         find_velocity(p, 1);
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
-            return false;
+            return loops && round > 1; /* where impulses are large rounding is in the way; the residual decides */
         find_velocity(p, -1);
     }
     return true;

@@ -23,6 +23,8 @@
 #include "solve/held.h"
 #include "solve/interior.h"
 
+#define TG_SOFT_LEAST 0x1p-50 /* of the largest G_ii: less compliance would be lost in H */
+
 enum
 {
     TG_SOFT_MANY = 40 /* dofs of several trees: fewer are not worth the search for an order */

@@ -47,12 +47,11 @@ static const double coarse =
     1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
 static const double turned =
     0.02; /* of L_N: so near its cone an impulse of the previous step was on it: 10 rad/s, 2 ms */
-static const double heap_creep = 0.25;     /* the same in heaps, section "many bodies" */
-static const double slow = 10;             /* of either: less is slow enough */
-static const double stays = 0.3;           /* of what it was: it does not fall */
-static const double much_less = 0x1p-8;    /* of the compliance */
-static const double least_share = 0x1p-50; /* of the largest G_ii: less compliance would be lost in H */
-static const double most_speed = 1e2;      /* of the largest free velocity: nothing leaves faster */
+static const double heap_creep = 0.25;  /* the same in heaps, section "many bodies" */
+static const double slow = 10;          /* of either: less is slow enough */
+static const double stays = 0.3;        /* of what it was: it does not fall */
+static const double much_less = 0x1p-8; /* of the compliance */
+static const double most_speed = 1e2;   /* of the largest free velocity: nothing leaves faster */
 
 /* ---- the least compliance ---- */
 
@@ -366,7 +365,7 @@ static bool go_down(tg_soft *p, int attempt, const tg_solve_options *o)
 /* Where impulses turn out to be much larger than was thought: once more, with less compliance. */
 static bool scaled_by(tg_soft *p, int attempt, const tg_solve_options *o)
 {
-    double goal = creep * o->tolerance, floor = least_share * largest_own(p);
+    double goal = creep * o->tolerance, floor = TG_SOFT_LEAST * largest_own(p);
     for (int k = 0; k < HARDER; k++)
     {
         if (!go_down(p, attempt, o))
@@ -421,7 +420,7 @@ static bool path(tg_soft *p, const tg_solve_options *o)
  * holds moves slowly enough. False when it goes on moving as fast: the problem contradicts itself. */
 static bool harden(tg_soft *p, const tg_solve_options *o)
 {
-    double goal = p->pace, now = creep_of(p), floor = least_share * largest_own(p);
+    double goal = p->pace, now = creep_of(p), floor = TG_SOFT_LEAST * largest_own(p);
     for (int k = 0; k < HARDER && now > slow * goal; k++)
     {
         double eps = tg_larger(p->eps * ldexp(1, ilogb(goal / now)), floor), before = now;
@@ -529,8 +528,10 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     p->again = !grows && tg_soft_closes(p);
     if (p->again)
         return true;
-    bool solvable = !grows && harden(p, o), selected = solvable && o->select;
-    if (selected)
+    bool solvable = !grows && harden(p, o);
+    /* Small levers let impulses grow like contradictions do. What moves less than the tolerance anyway tells. */
+    bool selected = o->select && (solvable || (!grows && creep_of(p) <= o->tolerance));
+    if (solvable && selected)
         soften(p, o);
     if (solvable)
         keep_z(p);
@@ -545,8 +546,9 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
         /* rows that hold against each other, as dry friction does against a contact that is pushed out slowly, give way
          * with less compliance */
         p->least = much_less * eps;
-        if (!selected || p->contradiction == 0 || p->least < least_share * largest_own(p))
+        if (!selected || p->contradiction == 0 || p->least < TG_SOFT_LEAST * largest_own(p))
             break;
+        p->eps = eps;
         memcpy(p->u, p->kept_u, dims);
         memcpy(p->z, p->kept_z, rows);
         selected = climb_down(p, o, RUNG_STEPS);

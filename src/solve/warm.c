@@ -194,6 +194,8 @@ static bool settle(tg_solve_work *w, bool changed)
     {
         if (changed)
             tg_held_build(w);
+        if (w->held.weak)
+            return false;
         bool unique = w->held.rank == w->held.count;
         int most = unique ? 1 : NEAR_STEPS, left = w->most - w->newton;
         bool solved = tg_limit_newton(w, TG_LIMIT_NEAR, left < most ? left : most, aim(w));
@@ -303,6 +305,8 @@ static bool find_phases(tg_solve_work *w)
     {
         if (changed)
             tg_held_build(w);
+        if (w->held.weak)
+            return false;
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
         /* on their cones blocks change phase by rounding: that is no reason to continue */
         if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= TG_NO_FORCE)

@@ -24,10 +24,12 @@ static const tg_rows_island *island_of(const tg_work *w, const tg_constraint *c)
 }
 
 /* what is kept of an island is quadratic in its rows: the largest one, or many smaller ones */
-size_t tg_implicit_capacity(const tg_capacity *c)
+size_t tg_implicit_capacity(const tg_model *m, const tg_capacity *c)
 {
+    size_t rows = (size_t)c->island_rows, dofs = (size_t)(m->nv < TG_DENSE_DOFS ? m->nv : TG_DENSE_DOFS);
+    size_t levers = m->nequality > 0 ? sizeof(double) * rows * (rows + dofs) + TG_ALIGN : 0;
     size_t more = c->rows > c->island_rows ? tg_implicit_bytes(TG_DENSE_COUPLED) + tg_implicit_large_bytes(c->rows) : 0;
-    return tg_implicit_bytes(c->island_rows) + more;
+    return tg_implicit_bytes(c->island_rows) + levers + more;
 }
 
 /* Whether a unit of w of one row does nothing to v+: to rounding, against what the row's own impulse does. */
@@ -149,13 +151,12 @@ static void find_few(const tg_model *m, const tg_work *w)
  * with them. */
 static bool frames_jump(const tg_work *w, const tg_rows_island *island)
 {
-    const double least = 1e-7; /* of n_z */
     const tg_rows *r = w->rows;
     for (int b = island->block; b < island->block + island->blocks && r->spins; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         bool acts = c->source == TG_SOURCE_CONTACT && c->rows > 1 && r->mode[b].mode != TG_MODE_BREAKING;
-        if (acts && fabs(r->touch[c->index].at.normal[2]) < least)
+        if (acts && fabs(r->touch[c->index].at.normal[2]) < TG_ON_CONE)
             return true;
     }
     return false;
@@ -215,7 +216,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
  * are ill-conditioned. */
 static bool is_delicate(const tg_model *m, const tg_work *w, int island)
 {
-    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, apart = 1e3, conditioned = 1e6;
+    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, apart = 1e3;
     const tg_implicit *f = &w->step->implicit[island];
     double lightest = 0, most = 0, least = INFINITY;
     for (int t = 0; t < m->ntree; t++)
@@ -227,7 +228,7 @@ static bool is_delicate(const tg_model *m, const tg_work *w, int island)
         most = tg_larger(most, own);
         least = tg_smaller(least, own);
     }
-    return lightest > light || most > apart * least || f->condition > conditioned;
+    return lightest > light || most > apart * least || f->condition > apart * apart;
 }
 
 static void keep_delicate(const tg_model *m, tg_work *w)

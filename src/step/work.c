@@ -69,7 +69,7 @@ tg_status tg_work_create_for(const tg_model *m, int contacts, tg_work **out, tg_
     p.work->rows = p.rows;
     p.work->step = p.step;
     p.step->closure = p.closure;
-    p.step->implicit_bytes = tg_implicit_capacity(&capacity);
+    p.step->implicit_bytes = tg_implicit_capacity(m, &capacity);
     p.work->bytes = bytes;
     tg_work_init(p.work, m);
     tg_space_init(p.space, m);

@@ -56,7 +56,7 @@
     X(tg_implicit, compression, m->ntree + 1, "those of the first phase where Poisson's law acts")                     \
     X(tg_island, placing_problem, m->ntree + 1, "second problem of each island with impacts within the step")          \
     X(tg_implicit, placing, m->ntree + 1, "its factors; of other islands those of the first")                          \
-    X(unsigned char, implicit_memory, tg_implicit_capacity(c), "behind them")                                          \
+    X(unsigned char, implicit_memory, tg_implicit_capacity(m, c), "behind them")                                       \
     X(double, q_closed, m->nq, "a configuration on the way to closed loops")
 
 typedef struct tg_step_work
@@ -115,7 +115,7 @@ size_t tg_gyroscopic_size(const tg_model *m);
 tg_capacity tg_closure_capacity(const tg_model *m);
 
 /* Bytes for the factors of the islands' derivatives. (derivative.c) */
-size_t tg_implicit_capacity(const tg_capacity *capacity);
+size_t tg_implicit_capacity(const tg_model *m, const tg_capacity *capacity);
 
 /* TG_ERR_STALE unless the workspace holds the step it took last. */
 tg_status tg_need_step(const tg_model *m, tg_work *w);

@@ -2,6 +2,7 @@
  * patches whose impulses are on their cones although others inside would do the same. What is labelled exact is that,
  * by differences. */
 #include "step_test.h"
+#include "tangere/check.h"
 
 /* ---- one step against differences ---- */
 
@@ -220,6 +221,49 @@ static void test_loop_that_cannot_close(void **state)
         check_exact(&o);
         sim_close(s);
     }
+}
+
+/* ---- loops that hold by small levers ---- */
+
+/* A crank and a rod in one line but for an angle, and a foot that a spring presses into its limit: the loop holds the
+ * crank by a lever as small as the angle. Along a trajectory, no derivative that is labelled exact is wrong. */
+static tg_check_result check_dead_centre(double angle, int seed)
+{
+    double bent = asin(0.5 * sin(angle)), x = 0.1 * cos(angle) + 0.2 * cos(bent),
+           z = 0.2 * sin(bent) - 0.1 * sin(angle) - 0.2;
+    sim *s = sim_open(text(
+        "<mujoco><compiler angle='radian'/><option timestep='0.001' gravity='0 0 0'/>"
+        "<default><geom contype='0' conaffinity='0'/></default><worldbody><body><joint axis='0.2 1 0.1' stiffness='5' "
+        "damping='0.1'/><geom type='box' size='0.1 0.1 0.1'/><body quat='%.17g 0 %.17g 0'><joint name='crank' "
+        "axis='0 1 0' damping='0.002'/><geom type='capsule' fromto='0 0 0 0.1 0 0' size='0.01'/>"
+        "<body name='rod' pos='0.1 0 0' quat='%.17g 0 %.17g 0'><joint axis='0 1 0' damping='0.002'/>"
+        "<geom type='capsule' fromto='0 0 0 0.2 0 0' size='0.01'/></body></body><body name='foot' pos='%.17g 0 %.17g'>"
+        "<joint axis='0 1 0' range='-1 0' limited='true' stiffness='2' springref='1'/>"
+        "<geom type='capsule' fromto='0 0 0 0 0 0.2' size='0.02'/></body></body></worldbody>"
+        "<equality><connect body1='rod' body2='foot' anchor='0.2 0 0'/></equality>"
+        "<actuator><motor joint='crank' gear='0.05' ctrlrange='-1 1'/></actuator></mujoco>",
+        cos(angle / 2), sin(angle / 2), cos((angle + bent) / 2), -sin((angle + bent) / 2), x, z));
+    tg_check_options options = tg_default_check_options();
+    tg_check_result r;
+    options.states = 100 / TEST_EFFORT;
+    options.seed = seed;
+    assert_int_equal(tg_check(s->m, &options, &r, NULL), TG_OK);
+    sim_close(s);
+    return r;
+}
+
+static void test_small_levers(void **state)
+{
+    (void)state;
+    for (double angle = 3e-5; angle < 5e-3; angle *= 3)
+        for (int seed = 1; seed <= 2; seed++)
+        {
+            tg_check_result r = check_dead_centre(angle, seed);
+            for (int i = 0; i < r.ngroup; i++)
+                check_below(r.group[i].name, r.group[i].error, 1e-6);
+            assert_true(r.labels[TG_LABEL_EXACT] >= r.states / 2);
+            check_below("states of which nothing is known", r.states_skipped, 0.1);
+        }
 }
 
 /* ---- limits that contradict each other ---- */
@@ -672,6 +716,7 @@ int main(void)
         cmocka_unit_test(test_open_loop_keeps_angular_momentum),
         cmocka_unit_test(test_nearly_planar_loop),
         cmocka_unit_test(test_loop_that_cannot_close),
+        cmocka_unit_test(test_small_levers),
         cmocka_unit_test(test_push_that_was_dropped),
         cmocka_unit_test(test_patch_with_friction_about_normals),
         cmocka_unit_test(test_patch_with_friction_against_rolling),
