@@ -205,10 +205,38 @@ static void test_push_does_not_shoot_off(void **state)
     check_stretched(1e-4, false);
 }
 
+/* A box that lies on four corners has 12 rows that carry something, and 6 dofs: no warm start, which a ball of 3 rows
+ * has. With `cold` both have it, and the box does the same. */
+static void test_wide_island(void **state)
+{
+    static const char *const geom[2] = {"<geom type='box' size='0.1 0.1 0.05' mass='1'/>",
+                                        "<geom type='sphere' size='0.05' mass='1'/>"};
+    (void)state;
+    for (int k = 0; k < 2; k++)
+    {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.05'><freejoint/>%s</body>"
+                 "</worldbody></mujoco>",
+                 geom[k]);
+        sim *s = sim_open(text);
+        for (int i = 0; i < 20; i++)
+            sim_step(s);
+        result r = take(s, &s->cache);
+        assert_int_equal(r.info.stage, k == 0 ? TG_SOLVED_BY_SOFT : TG_SOLVED_BY_WARM);
+        s->options.cold = true;
+        result cold = take(s, &s->cache);
+        assert_int_equal(cold.info.stage, TG_SOLVED_BY_WARM);
+        check_below("velocities", apart(s->n.nv, r.v, cold.v), 1e-12);
+        check_below("derivatives", apart(s->n.nv, r.gradient, cold.gradient), 1e-10);
+        sim_close(s);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome), cmocka_unit_test(test_wrong_counts),
-                                       cmocka_unit_test(test_push_comes_back),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome), cmocka_unit_test(test_wide_island),
+                                       cmocka_unit_test(test_wrong_counts), cmocka_unit_test(test_push_comes_back),
                                        cmocka_unit_test(test_push_does_not_shoot_off)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
