@@ -519,12 +519,44 @@ static void keep_z(tg_soft *p)
     p->kept = true;
 }
 
+/* whether impulses are far larger than velocities ask for */
+static bool is_huge(const tg_soft *p)
+{
+    double most = 0;
+    for (int i = 0; i < p->rows; i++)
+        most = tg_larger(most, p->own[i] * fabs(p->L[i]));
+    return most > TG_MOST_IMPULSE * p->speed;
+}
+
+/* Where what holds moves about as fast as with much more compliance, on top of the ladder, impulses grow as 1 / eps.
+ * Of huge ones that were not found on the ladder this is asked first: to harden them only to find the same takes tens
+ * of factorisations, which rounding spoils. */
+static bool impulses_grow(tg_soft *p, const tg_solve_options *o)
+{
+    size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
+    double now = creep_of(p), eps = p->eps;
+    if (!(p->creep < INFINITY) && is_huge(p))
+    {
+        memcpy(p->kept_u, p->u, dims);
+        memcpy(p->kept_z, p->z, rows);
+        tg_soft_rescale(p, eps / much_less);
+        tg_soft_run run = {.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, p->eps, o)};
+        if (tg_soft_newton(p, &run))
+            p->creep = creep_of(p);
+        memcpy(p->u, p->kept_u, dims);
+        memcpy(p->z, p->kept_z, rows);
+        p->eps = eps;
+        p->regular = false; /* the factor is of another compliance */
+        tg_soft_respond(p);
+    }
+    return now > stays * p->creep;
+}
+
 /* Whether the search ends: the limit has its certificate, or the problem contradicts itself. */
 static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
     size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
-    /* where it moves about as fast as on top of the ladder, impulses grow as 1 / eps */
-    bool grows = creep_of(p) > stays * p->creep;
+    bool grows = impulses_grow(p, o);
     p->again = !grows && tg_soft_closes(p);
     if (p->again)
         return true;

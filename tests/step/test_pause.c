@@ -179,6 +179,24 @@ static void test_push_comes_back(void **state)
     check_push(1e-6);
 }
 
+/* A box is jammed between a floor and a ceiling that is tilted by 0.05: both push, and friction holds it. That the
+ * solution with compliance has no limit is seen from its impulses with more compliance, not by following it down, which
+ * takes twice as many factorisations. */
+static void test_contradiction_is_seen_early(void **state)
+{
+    (void)state;
+    sim *s = sim_open("<mujoco><option timestep='0.002'/><default><geom friction='0.3'/></default><worldbody>"
+                      "<geom type='plane' size='1 1 1'/>"
+                      "<geom type='plane' pos='0 0 0.19' euler='182.865 0 0' size='1 1 1'/>"
+                      "<body pos='0 0 0.095'><freejoint/><geom type='box' size='0.1 0.1 0.1' mass='1'/></body>"
+                      "</worldbody></mujoco>");
+    sim_step(s);
+    assert_int_equal(s->info.status, TG_STEP_SOLVED);
+    check_below("speed", fabs(s->v[2]), 1e-8);
+    assert_in_range(s->info.iterations, 1, 7);
+    sim_close(s);
+}
+
 /* A ball at the end of an arm is 0.1 mm in a wall, off the arm's axis by `aside`: a push with push_speed turns the arm
  * with push_speed / aside. Nearly stretched against the wall it would be shot off: no push. */
 static void check_stretched(double aside, bool pushed)
@@ -235,8 +253,11 @@ static void test_wide_island(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome), cmocka_unit_test(test_wide_island),
-                                       cmocka_unit_test(test_wrong_counts), cmocka_unit_test(test_push_comes_back),
-                                       cmocka_unit_test(test_push_does_not_shoot_off)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome),
+                                       cmocka_unit_test(test_wide_island),
+                                       cmocka_unit_test(test_wrong_counts),
+                                       cmocka_unit_test(test_push_comes_back),
+                                       cmocka_unit_test(test_push_does_not_shoot_off),
+                                       cmocka_unit_test(test_contradiction_is_seen_early)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
