@@ -45,8 +45,7 @@ static const double inner = 1e-12; /* m/s: Newton's equations hold */
 static const double spread = 3;    /* products that the interior point starts with, in squares of the residual */
 static const double least_spread =
     1e-7; /* and at least, in squares of the largest free velocity: nearer to its end the path cannot be joined */
-static const double afresh = 0.06; /* of the largest free velocity: the residual assigned to a cold start */
-static const double exact = 1e-6;  /* the same of an end of the interior point that Newton can sharpen */
+static const double exact = 1e-6; /* the same of an end of the interior point that Newton can sharpen */
 
 typedef struct large
 {
@@ -649,8 +648,8 @@ static bool run_swept(large *a, int sweeps, bool back)
 }
 
 /* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from
- * the previous step, each after more sweeps. once: only the first of these. */
-static bool run_elsewhere(large *a, bool once)
+ * the previous step, each after more sweeps. */
+static bool run_elsewhere(large *a)
 {
     const double *const from[] = {a->p.r->L, NULL, a->p.r->warm};
     int sweeps = MORE;
@@ -663,8 +662,6 @@ static bool run_elsewhere(large *a, bool once)
                 forget_impulses(a);
             if (run_swept(a, sweeps, back == 1))
                 return true;
-            if (once)
-                return false;
         }
     return false;
 }
@@ -677,14 +674,10 @@ static void iterate(large *a)
     double error = start(a);
     if (error <= a->aim || !a->fits || run_interior(a, error) || a->passes || !may_factor(a))
         return;
-    bool relaxable = tg_island_can_relax(a->p.r, a->p.island);
-    if (!a->p.half && run_elsewhere(a, relaxable))
+    if (tg_island_can_relax(a->p.r, a->p.island) || (!a->p.half && run_elsewhere(a)))
         return;
     forget_impulses(a);
-    if (relaxable)
-        run_interior(a, afresh * a->speed);
-    else
-        run_cold(a);
+    run_cold(a);
 }
 
 /* ---- what is cut short ---- */
