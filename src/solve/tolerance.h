@@ -29,9 +29,9 @@
  * impulses 1e16 times too large. */
 #define TG_FIXED 1e-24
 
-/* Squares of levers, of a row's size. Below the first rows are redundant, as far as matrices over rows tell: rounding
- * of 1e-16 leaves six digits. Loops hold by smaller ones, too (select.c): the second is above rounding of G. Velocities
- * that a lever below the third decides are known to fewer than six digits. */
+/* Squares of levers, of a row's size. Below the first, rows are redundant, as far as matrices over rows tell: rounding
+ * leaves six digits. Loops hold by smaller ones, too (select.c): the second is above rounding of G. Velocities that a
+ * lever below the third decides are known to fewer than six digits. */
 #define TG_RANK 1e-10
 #define TG_LOOP_RANK 1e-13
 #define TG_LEAST_LEVER 1e-12
