@@ -54,8 +54,8 @@ static double slip_of(const tg_solve_work *w, const tg_cone *cone)
     return sqrt(sum);
 }
 
-/* closed without force, or on the cone without slip: what moves is not held, nor what opens beside loops, which may hold
- * by smaller levers */
+/* closed without force, or on the cone without slip: what moves is not held, nor what opens beside loops, which may
+ * hold by smaller levers */
 static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_block_mode *mode, bool loops)
 {
     if (cone->kind == TG_CONE_FREE)

@@ -499,7 +499,7 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     if (p->again)
         return true;
     bool solvable = !grows && harden(p, o);
-    /* Small levers of loops let impulses grow like contradictions do. What moves less than the tolerance anyway tells. */
+    /* Small levers of loops let impulses grow like contradictions do: what moves less than the tolerance tells. */
     bool selected = o->select && (solvable || (!grows && has_loops(p) && creep_of(p) <= o->tolerance));
     if (solvable && selected)
         soften(p, o);
