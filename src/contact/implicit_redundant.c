@@ -54,8 +54,9 @@ static double slip_of(const tg_solve_work *w, const tg_cone *cone)
     return sqrt(sum);
 }
 
-/* closed without force, or on the cone without slip: what moves, or opens, is not held */
-static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_block_mode *mode)
+/* closed without force, or on the cone without slip: what moves is not held, nor what opens beside loops, which may
+ * hold by smaller levers */
+static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_block_mode *mode, bool loops)
 {
     if (cone->kind == TG_CONE_FREE)
         return TG_PHASE_STICK;
@@ -63,7 +64,8 @@ static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_b
         return TG_PHASE_BREAK;
     if (mode->mode == TG_MODE_SLIDING)
         return TG_PHASE_SLIDE;
-    if (cone->kind == TG_CONE_UNIT && mode->immaterial && !(w->x[cone->row] > 0) && w->s[cone->row] > TG_OPENING)
+    if (loops && cone->kind == TG_CONE_UNIT && mode->immaterial && !(w->x[cone->row] > 0) &&
+        w->s[cone->row] > TG_OPENING)
         return TG_PHASE_BREAK;
     bool strict = !mode->immaterial && mode->margin > 0;
     return cone->kind == TG_CONE_UNIT && !strict && slip_of(w, cone) >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
@@ -72,15 +74,19 @@ static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_b
 static void set_phases(tg_solve_work *w, const tg_block_mode *mode, bool *slides)
 {
     const tg_block *block = w->island->block;
+    bool loops = false;
     for (int b = 0; b < w->island->blocks; b++)
+    {
         slides[b] = mode[b].mode == TG_MODE_SLIDING;
+        loops = loops || block[b].kind == TG_BLOCK_EQUALITY;
+    }
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
         while (w->cones.source[cone->row] >= block[b].row + block[b].rows)
             b++;
         tg_cone_state *state = &w->state[c];
-        *state = (tg_cone_state){.phase = phase_of(w, cone, &mode[b])};
+        *state = (tg_cone_state){.phase = phase_of(w, cone, &mode[b], loops)};
         slides[b] = state->phase == TG_PHASE_SLIDE;
         if (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_BOX)
             state->direction[0] = w->x[cone->row] > 0 ? 1 : -1;

@@ -219,6 +219,14 @@ static double creep_of(const tg_soft *p)
     return p->eps * most;
 }
 
+static bool has_loops(const tg_soft *p)
+{
+    for (int b = 0; b < p->blocks; b++)
+        if (p->block[b].kind == TG_CONE_FREE)
+            return true;
+    return false;
+}
+
 static double largest_own(const tg_soft *p)
 {
     double most = 0;
@@ -561,8 +569,8 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     if (p->again)
         return true;
     bool solvable = !grows && harden(p, o);
-    /* Small levers let impulses grow like contradictions do. What moves less than the tolerance anyway tells. */
-    bool selected = o->select && (solvable || (!grows && creep_of(p) <= o->tolerance));
+    /* Small levers of loops let impulses grow like contradictions do: what moves less than the tolerance tells. */
+    bool selected = o->select && (solvable || (!grows && has_loops(p) && creep_of(p) <= o->tolerance));
     if (solvable && selected)
         soften(p, o);
     if (solvable)
