@@ -122,7 +122,8 @@ typedef struct tg_part
 typedef struct tg_pause
 {
     int left, length;
-    int work; /* of a warm start: factorisations of the last problem that was solved without it */
+    int work; /* of a warm start: factorisations of the last problem that was solved without it;
+                 TG_ATTEMPT_REFINE: which compliance it takes (DBL_MAX_EXP less its exponent), 0: it fails */
 } tg_pause;
 
 typedef enum tg_attempt
@@ -130,6 +131,7 @@ typedef enum tg_attempt
     TG_ATTEMPT_WARM,         /* the warm start of a problem with its overlaps pushed out, */
     TG_ATTEMPT_WARM_RELAXED, /* and of one without the push */
     TG_ATTEMPT_PUSH,         /* to push them out */
+    TG_ATTEMPT_REFINE,       /* to find the compliance at which rows that hold against each other give way */
     TG_ATTEMPTS
 } tg_attempt;
 

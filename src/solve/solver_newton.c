@@ -586,12 +586,15 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
         /* rows that hold against each other, as dry friction does against a contact that is pushed out slowly, give way
          * with less compliance */
         p->least = much_less * eps;
-        if (!selected || p->contradiction == 0 || p->least < TG_SOFT_LEAST * largest_own(p))
+        if (!selected || p->contradiction == 0 || p->least < TG_SOFT_LEAST * largest_own(p) || o->refined < 0)
             break;
         p->eps = eps;
         memcpy(p->u, p->kept_u, dims);
         memcpy(p->z, p->kept_z, rows);
         selected = climb_down(p, o, RUNG_STEPS);
+        p->refined = selected ? p->eps : -1;
+        if (selected)
+            keep_z(p);
         memcpy(p->kept_u, p->u, dims);
         memcpy(p->kept_z, p->z, rows);
     }
@@ -615,6 +618,8 @@ static void begin_at(tg_soft *p, double pace)
 static void begin(tg_soft *p, const tg_solve_options *o)
 {
     begin_at(p, creep * o->tolerance);
+    if (o->refined > 0)
+        p->least = tg_smaller(p->least, o->refined);
 }
 
 void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)

@@ -338,6 +338,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
                                 .newton = p.factorisations - p.interior_steps,
                                 .interior = p.interior_steps,
                                 .z = solved && p.kept,
+                                .refined = p.refined,
                                 .residual = p.offer.parts};
     tg_arena_release(scratch, mark);
     return TG_OK;

@@ -1,4 +1,5 @@
 /* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve per island. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -180,8 +181,9 @@ static tg_status solve_compliant(const tg_model *m, tg_work *w, tg_rows_island *
 
 enum
 {
-    LONGEST_WARM = 63, /* of 64 tries that fail one is left: a few hundredths of the work */
-    LONGEST_PUSH = 15  /* what overlaps begins to part after this many steps at the latest */
+    LONGEST_WARM =
+        63, /* of 64 tries that fail one is left: a few hundredths of the work. How long what was found lasts */
+    LONGEST_PUSH = 15 /* what overlaps begins to part after this many steps at the latest */
 };
 
 /* What failed is likely to fail again in the next step: it pauses for one step, then for three, and so on. As soon as
@@ -197,6 +199,23 @@ static void count_pause(tg_pause *pause, int longest, bool tried, bool success)
         pause->length = pause->length < longest ? 2 * pause->length + 1 : longest;
         pause->left = pause->length;
     }
+}
+
+/* Rows that hold against each other: dry friction against a contact that is pushed out slowly. They give way with less
+ * compliance, which takes many factorisations to find, in every step of what stands pressed between walls. */
+static double known_compliance(const tg_pause *p)
+{
+    if (p->left == 0)
+        return 0;
+    return p->work > 0 ? ldexp(1, DBL_MAX_EXP - p->work) : -1;
+}
+
+static void keep_compliance(tg_pause *p, double refined)
+{
+    if (refined != 0)
+        *p = (tg_pause){LONGEST_WARM, LONGEST_WARM, refined > 0 ? DBL_MAX_EXP - ilogb(refined) : 0};
+    else if (p->left > 0 && --p->left == 0)
+        *p = (tg_pause){0};
 }
 
 /* Whether the warm start is not worth its matrices over rows: rows that carried something in the previous step are more
@@ -253,6 +272,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     bool wide = !o->cold && is_wide(r, island);
     options.skip_warm = pause->left > 0 || sparse || wide; /* what was tried first in a heap starts there, too */
     options.warm_effort = pause->work;
+    options.refined = known_compliance(&island->pause[TG_ATTEMPT_REFINE]);
     options.droppable = !island->sparse && push > 0;
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     const bool scaled = o->lever != 1 || share != 1;
@@ -272,6 +292,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     island->result.newton += before.newton;
     island->result.interior += before.interior;
     island->result.sweeps += before.sweeps;
+    keep_compliance(&island->pause[TG_ATTEMPT_REFINE], island->result.refined);
     if (sparse || wide)
         return TG_OK;
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
