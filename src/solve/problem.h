@@ -99,7 +99,7 @@ typedef struct tg_solve_options
     bool skip_warm;      /* not from the phases of the previous step (warm.c): that failed there */
     int warm_effort;     /* most factorisations of that; 0: as effort */
     double refined;      /* in an earlier problem like this one rows that hold against each other gave way at this
-                            compliance: begin there; below 0: they did not, not again; 0: not known */
+                            compliance: try this first; below 0: they did not, not again; 0: not known */
     bool long_double;    /* the certificate accumulates sigma in long double */
 } tg_solve_options;
 
@@ -163,6 +163,7 @@ typedef struct tg_solve_result
     bool z;               /* island->z was written */
     double refined;       /* the compliance at which rows that hold against each other gave way; below 0: they did not;
                              0: there were none */
+    bool began;           /* what the options say about this was of use */
     tg_residual residual;
 } tg_solve_result;
 

@@ -101,7 +101,8 @@ typedef struct tg_soft
     bool whole;       /* they are back because the short search failed without them */
     bool contradicts; /* there is no solution, or none that is worth the search */
     bool kept;        /* island->z was written */
-    double refined;   /* as in tg_solve_result */
+    double refined;   /* as in tg_solve_result, */
+    bool began;       /* this too */
     double *from;     /* the impulses that it starts from */
 
     /* the iterate */

@@ -586,7 +586,10 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
         /* rows that hold against each other, as dry friction does against a contact that is pushed out slowly, give way
          * with less compliance */
         p->least = much_less * eps;
-        if (!selected || p->contradiction == 0 || p->least < TG_SOFT_LEAST * largest_own(p) || o->refined < 0)
+        if (!selected || p->contradiction == 0 || p->least < TG_SOFT_LEAST * largest_own(p))
+            break;
+        p->began = p->began || o->refined < 0;
+        if (o->refined < 0)
             break;
         p->eps = eps;
         memcpy(p->u, p->kept_u, dims);
@@ -618,8 +621,6 @@ static void begin_at(tg_soft *p, double pace)
 static void begin(tg_soft *p, const tg_solve_options *o)
 {
     begin_at(p, creep * o->tolerance);
-    if (o->refined > 0)
-        p->least = tg_smaller(p->least, o->refined);
 }
 
 void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
@@ -683,6 +684,19 @@ typedef struct stage
     tg_solve_stage name;
 } stage;
 
+/* From the previous step, at the compliance at which rows that held against each other gave way. */
+static bool begins_refined(tg_soft *p, const tg_solve_options *o)
+{
+    tg_soft_run run = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true};
+    if (!(o->refined > 0) || !(o->refined < p->least) || p->resumed)
+        return false;
+    p->least = o->refined;
+    run.goal = rung_goal(p, p->least, o);
+    start(p, p->least);
+    p->began = tg_soft_newton(p, &run) && ends(p, o, TG_ENDED_SOFT);
+    return p->began;
+}
+
 /* Where an easier problem can take its place, no long search follows. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
@@ -697,6 +711,9 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
                                       {NULL, TG_ENDED_NONE}};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
     const stage *list = easier || p->partial ? quick : p->whole ? slow_ones : all;
+    begin(p, o);
+    if (begins_refined(p, o))
+        return;
     begin(p, o);
     for (const stage *k = list; k->run != NULL && p->factorisations < p->limit; k++)
         if (k->run(p, o))

@@ -339,6 +339,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
                                 .interior = p.interior_steps,
                                 .z = solved && p.kept,
                                 .refined = p.refined,
+                                .began = p.began,
                                 .residual = p.offer.parts};
     tg_arena_release(scratch, mark);
     return TG_OK;

@@ -181,9 +181,8 @@ static tg_status solve_compliant(const tg_model *m, tg_work *w, tg_rows_island *
 
 enum
 {
-    LONGEST_WARM =
-        63, /* of 64 tries that fail one is left: a few hundredths of the work. How long what was found lasts */
-    LONGEST_PUSH = 15 /* what overlaps begins to part after this many steps at the latest */
+    LONGEST_WARM = 63, /* of 64 tries that fail one is left: a few hundredths of the work */
+    LONGEST_PUSH = 15  /* what overlaps begins to part after this many steps at the latest */
 };
 
 /* What failed is likely to fail again in the next step: it pauses for one step, then for three, and so on. As soon as
@@ -210,12 +209,16 @@ static double known_compliance(const tg_pause *p)
     return p->work > 0 ? ldexp(1, DBL_MAX_EXP - p->work) : -1;
 }
 
-static void keep_compliance(tg_pause *p, double refined)
+/* for one step, then, where it was to be found again at once, for three, and so on */
+static void keep_compliance(tg_pause *p, const tg_solve_result *result)
 {
-    if (refined != 0)
-        *p = (tg_pause){LONGEST_WARM, LONGEST_WARM, refined > 0 ? DBL_MAX_EXP - ilogb(refined) : 0};
-    else if (p->left > 0 && --p->left == 0)
+    bool found = result->refined != 0;
+    if (!found && !result->began)
         *p = (tg_pause){0};
+    else
+        count_pause(p, LONGEST_WARM, found, false);
+    if (found)
+        p->work = result->refined > 0 ? DBL_MAX_EXP - ilogb(result->refined) : 0;
 }
 
 /* Whether the warm start is not worth its matrices over rows: rows that carried something in the previous step are more
@@ -292,7 +295,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     island->result.newton += before.newton;
     island->result.interior += before.interior;
     island->result.sweeps += before.sweeps;
-    keep_compliance(&island->pause[TG_ATTEMPT_REFINE], island->result.refined);
+    keep_compliance(&island->pause[TG_ATTEMPT_REFINE], &island->result);
     if (sparse || wide)
         return TG_OK;
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
