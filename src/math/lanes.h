@@ -6,6 +6,7 @@
 #ifndef TG_MATH_LANES_H
 #define TG_MATH_LANES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/simd.h"
@@ -92,22 +93,76 @@ TG_INLINE v4 v4_sums(v4 a[V4_LANES])
 /* y = A x, A (m x n, leading dimension lda): four rows at a time, so that sums are added up once for all of them */
 TG_INLINE void v4_multiply(int m, int n, const double *A, int lda, const double *x, double *y)
 {
+    const int whole = n & ~(V4_LANES - 1);
+    const bool room = lda >= v4_pad(n); /* behind the numbers of a row */
+    const v4 last = v4_load_part(x + whole, n - whole);
+    const v4i part = ~v4_lanes_from(n - whole);
     int i = 0;
     for (; i + V4_LANES <= m; i += V4_LANES)
     {
         const double *row = A + (size_t)i * (size_t)lda;
         v4 sum[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
-        int p = 0;
         TG_NO_UNROLL
-        for (; p + V4_LANES <= n; p += V4_LANES)
+        for (int p = 0; p < whole; p += V4_LANES)
+        {
+            v4 at = v4_loadu(x + p);
             for (int r = 0; r < V4_LANES; r++)
-                sum[r] += v4_loadu(row + r * (ptrdiff_t)lda + p) * v4_loadu(x + p);
-        for (int r = 0; r < V4_LANES && p < n; r++)
-            sum[r] += v4_load_part(row + r * (ptrdiff_t)lda + p, n - p) * v4_load_part(x + p, n - p);
+                sum[r] += v4_loadu(row + r * (ptrdiff_t)lda + p) * at;
+        }
+        for (int r = 0; r < V4_LANES && whole < n; r++)
+        {
+            const double *end = row + r * (ptrdiff_t)lda + whole;
+            sum[r] += (room ? v4_keep(part, v4_loadu(end)) : v4_load_part(end, n - whole)) * last;
+        }
         v4_storeu(y + i, v4_sums(sum));
     }
     for (; i < m; i++)
         y[i] = v4_dot_of(n, A + (size_t)i * (size_t)lda, x);
+}
+
+/* columns 4 p .. of the sum of rows i times x_i, `count` vectors of them */
+TG_INLINE void v4_add_rows(int m, int count, const double *A, int lda, const double *x, double *y)
+{
+    v4 sum[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
+    TG_NO_UNROLL
+    for (int i = 0; i < m; i++, A += lda)
+        for (int c = 0; c < count; c++)
+            sum[c] += v4_loadu(A + (ptrdiff_t)V4_LANES * c) * v4_splat(x[i]);
+    for (int c = 0; c < count; c++)
+        v4_storeu(y + (ptrdiff_t)V4_LANES * c, sum[c]);
+}
+
+/* y = A^T x, A (m x n, leading dimension lda) with rows, and y, that have room up to a whole number of v4: what is
+ * behind them is multiplied and written, too. Sums stay in registers. */
+TG_INLINE void v4_multiply_transposed(int m, int n, const double *A, int lda, const double *x, double *y)
+{
+    int p = 0;
+    for (; p + 3 * V4_LANES < n; p += V4_LANES * V4_LANES)
+        v4_add_rows(m, V4_LANES, A + p, lda, x, y + p);
+    if (p + 2 * V4_LANES < n)
+        v4_add_rows(m, 3, A + p, lda, x, y + p);
+    else if (p + V4_LANES < n)
+        v4_add_rows(m, 2, A + p, lda, x, y + p);
+    else if (p < n)
+        v4_add_rows(m, 1, A + p, lda, x, y + p);
+}
+
+/* The largest |a_i b_i| of n numbers, b NULL: |a_i|; NaN where one of them is not finite. */
+TG_INLINE double v4_most(int n, const double *a, const double *b)
+{
+    v4 most = v4_zero(), finite = v4_zero();
+    for (int i = 0; i < n; i += V4_LANES)
+    {
+        int left = n - i;
+        v4 x = left < V4_LANES ? v4_load_part(a + i, left) : v4_loadu(a + i);
+        if (b != NULL)
+            x *= left < V4_LANES ? v4_load_part(b + i, left) : v4_loadu(b + i);
+        x = v4_select(x < 0, -x, x);
+        most = v4_select(x > most, x, most);
+        finite += x - x;
+    }
+    double low = most[0] > most[1] ? most[0] : most[1], high = most[2] > most[3] ? most[2] : most[3];
+    return (low > high ? low : high) + v4_sum(finite);
 }
 
 /* whether all of n numbers are finite */

@@ -114,7 +114,7 @@ static void add_row(const tg_skyline *s, const int *row, int a, const double *E,
     double *lower = s->lower + at, *upper = s->upper + at;
     int first = row[a] / V4_LANES * V4_LANES;
     for (int c = 0; c <= a; c++)
-        lower[V4_LANES * row[c]] += E[a * lde + c];
+        lower[V4_LANES * row[c]] += s->symmetric ? E[c * lde + a] : E[a * lde + c];
     for (int c = 0; c < a && !s->symmetric; c++)
         if (row[c] < first)
             upper[V4_LANES * row[c]] += E[c * lde + a];

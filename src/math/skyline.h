@@ -36,7 +36,8 @@ void tg_skyline_begin(tg_skyline *s, int n);
 void tg_skyline_couple(tg_skyline *s, int count, const int *row);
 void tg_skyline_end(tg_skyline *s);
 
-/* A = 1, then A += E in the rows and columns that were coupled; E is count x count, row-major. */
+/* A = 1, then A += E in the rows and columns that were coupled; E is count x count, row-major. Of a symmetric E the
+ * numbers on and above the diagonal are read. */
 void tg_skyline_set_one(tg_skyline *s, bool symmetric);
 void tg_skyline_add(tg_skyline *s, int count, const int *row, const double *E, int lde);
 

@@ -163,6 +163,26 @@ void tg_soft_slopes(tg_soft *p)
     }
 }
 
+void tg_soft_slope(const tg_soft *p, double *x)
+{
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        const double *D = p->D + b->slope;
+        double *at = x + b->row, in[TG_CONE_MAX];
+        if (b->phase == TG_PHASE_STICK)
+            continue; /* D = 1 */
+        for (int i = 0; i < b->dim; i++)
+            in[i] = at[i];
+        for (int i = 0; i < b->dim; i++)
+        {
+            double sum = 0;
+            for (int j = 0; j < b->dim && b->phase == TG_PHASE_SLIDE; j++)
+                sum += D[b->dim * i + j] * in[j];
+            at[i] = sum;
+        }
+    }
+}
+
 /* The line search calls this most often: the response of every kind of block is inlined here, without its slopes. */
 double tg_soft_gain(const tg_soft *p, double t)
 {

@@ -26,14 +26,9 @@ static const double creeps = 0.05;    /* of the velocity that its compliance giv
 /* x = H^-1 J^T D (h / eps) of the rows' velocities h */
 static void respond_to(tg_soft *p, const double *h, double *x)
 {
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        for (int i = 0; i < b->dim; i++)
-        {
-            double sum = 0;
-            for (int j = 0; j < b->dim; j++)
-                sum += p->D[b->slope + b->dim * i + j] * h[b->row + j] / tg_soft_eps(p, b->row + j);
-            p->force[b->row + i] = sum;
-        }
+    for (int i = 0; i < p->rows; i++)
+        p->force[i] = h[i] / tg_soft_eps(p, i);
+    tg_soft_slope(p, p->force);
     tg_soft_push(p, p->force, x);
     tg_soft_solve(p, x);
 }

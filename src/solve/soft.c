@@ -7,6 +7,11 @@
 #include "math/lanes.h"
 #include "math/ltl.h"
 
+enum
+{
+    PANEL = 2 * V4_LANES /* columns of a symmetric product at a time: a tile of gemm.c */
+};
+
 /* ---- memory ---- */
 
 static void take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
@@ -36,7 +41,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     double **const vector[] = {&p->mu,    &p->give, &p->g,      &p->own,    &p->diagonal,  &p->u,       &p->z,
                                &p->L,     &p->r,    &p->step,   &p->kept_u, &p->kept_z,    &p->row,     &p->force,
                                &p->rhs,   &p->best, &p->square, &p->all_L,  &p->all_sigma, &p->offer.L, &p->offer.sigma,
-                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial,     &p->c};
+                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial,     &p->c,       &p->Jr};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
@@ -308,6 +313,12 @@ static void project_loops(tg_soft *p)
     tg_gemm_nn(island->loops, p->dims, null, island->Z, null, p->packed, p->ld, TG_GEMM_SUB, p->full, p->ld);
 }
 
+/* whether all rows are one group: so few dofs are not worth the search for those that a row moves */
+static bool is_one_group(const tg_soft *p)
+{
+    return p->dims <= TG_SOFT_MANY && !p->narrow;
+}
+
 static bool gather_trees(tg_soft *p)
 {
     const tg_island *island = p->island;
@@ -321,6 +332,8 @@ static bool gather_trees(tg_soft *p)
     number_dofs(p);
     p->sparse = p->narrow || (p->sparse && island->trees > 1 && p->dims > TG_SOFT_MANY);
     p->ld = v4_pad(p->dims);
+    if (is_one_group(p) && island->loops == 0)
+        return true;
     if (!list_parts(p) || (p->narrow && island->loops > 0))
         return false;
     if (island->loops > 0)
@@ -511,15 +524,83 @@ static bool find_groups(tg_soft *p)
         }
         last->blocks++;
         last->rows += b->dim;
-        for (int i = b->row; i < b->row + b->dim; i++)
-            last->own = tg_larger(last->own, p->own[i]);
     }
     return true;
 }
 
+/* ---- one group ---- */
+
+/* Columns j .. j + 3 of a tree are rows `out` .. of J, with the tree's dofs at places first .. last - 1. */
+static void copy_columns(const tg_soft *p, const tg_tree_rows *tree, int dof, int j, int first, int last, double *out)
+{
+    int c = first;
+    for (; c + V4_LANES <= last; c += V4_LANES)
+    {
+        v4 x[V4_LANES];
+        for (int i = 0; i < V4_LANES; i++)
+            x[i] = v4_loadu(tree->Y + (ptrdiff_t)(p->dof_at[c + i] - dof) * tree->ld + j);
+        v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
+        for (int i = 0; i < V4_LANES; i++)
+            v4_storeu(out + (ptrdiff_t)i * p->ld + c, x[i]);
+    }
+    for (; c < last; c++)
+        for (int i = 0; i < V4_LANES; i++)
+            out[(ptrdiff_t)i * p->ld + c] = tree->Y[(ptrdiff_t)(p->dof_at[c] - dof) * tree->ld + j + i];
+}
+
+static void copy_tree(tg_soft *p, const tg_tree_rows *tree, int dof, int first, int last)
+{
+    const int first_row = p->island->first_row;
+    for (int j = 0, count; j < tree->columns; j += count)
+    {
+        int row = p->row_of[tree->row[j] - first_row];
+        double *out = p->J + (row >= 0 ? (ptrdiff_t)row * p->ld : 0);
+        count = row >= 0 && j + V4_LANES <= tree->columns ? V4_LANES : 1;
+        for (int i = 1; i < count; i++)
+            if (p->row_of[tree->row[j + i] - first_row] != row + i)
+                count = 1;
+        if (count > 1)
+            copy_columns(p, tree, dof, j, first, last, out);
+        for (int c = first; c < last && row >= 0 && count == 1; c++)
+            out[c] = tree->Y[(ptrdiff_t)(p->dof_at[c] - dof) * tree->ld + j];
+    }
+}
+
+static void make_one_group(tg_soft *p)
+{
+    const tg_island *island = p->island;
+    int dof = 0, first = 0;
+    p->group[p->groups++] =
+        (tg_soft_group){.rows = p->rows, .blocks = p->blocks, .size = p->dims, .ld = p->ld};
+    for (int k = 0; k < p->dims; k++)
+        p->support[k] = k;
+    if (island->trees > 1)
+        memset(p->J, 0, sizeof(double) * (size_t)p->rows * (size_t)p->ld);
+    for (int i = 0; i < p->rows; i++)
+        for (int c = p->dims; c < p->ld; c++)
+            p->J[(ptrdiff_t)i * p->ld + c] = 0;
+    for (int t = 0; t < island->trees && island->tree != NULL; dof += island->tree[t++].dofs)
+    {
+        int last = first;
+        while (last < p->dims && p->dof_at[last] < dof + island->tree[t].dofs)
+            last++;
+        copy_tree(p, &island->tree[t], dof, first, last);
+        first = last;
+    }
+    for (int i = 0; i < p->rows; i++)
+        if (p->in_full[i] >= 0)
+            copy_full_row(p, p->group, p->in_full[i], p->J + (ptrdiff_t)i * p->ld);
+}
+
+/* false when there is no room for them */
 static bool make_groups(tg_soft *p)
 {
     size_t J = 0;
+    if (is_one_group(p))
+    {
+        make_one_group(p);
+        return true;
+    }
     if (!find_groups(p))
         return false;
     for (tg_soft_group *g = p->group; g < p->group + p->groups; g++)
@@ -611,7 +692,11 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
     {
         const int *support = p->support + g->support;
         const double *J = p->J + g->J, *force = L + g->row;
-        double *at = g->size == p->dims ? x : p->at;
+        if (g->size == p->dims && p->groups == 1)
+        {
+            v4_multiply_transposed(g->rows, g->size, J, g->ld, force, x);
+            continue;
+        }
         int first = 0;
         while (first < g->rows && force[first] == 0)
             first++;
@@ -623,74 +708,101 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
                 x[support[c]] += *force * J[c];
             continue;
         }
-        if (at != x)
-            memset(at, 0, sizeof(double) * (size_t)g->ld);
-        for (int i = first; i < g->rows; i++)
-            if (force[i] != 0)
-                v4_subtract_scaled(g->size, -force[i], J + (ptrdiff_t)i * g->ld, at);
-        for (int c = 0; c < g->size && at != x; c++)
-            x[support[c]] += at[c];
+        v4_multiply_transposed(g->rows - first, g->size, J + (ptrdiff_t)first * g->ld, g->ld, force + first, p->at);
+        for (int c = 0; c < g->size; c++)
+            x[support[c]] += p->at[c];
     }
 }
 
 /* ---- H ---- */
 
-/* D / eps times the rows of a block, behind those that are packed already; the rows themselves in front of p->product.
- * Rows of D that are zero are left out. */
-static int pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, int packed, double *rows)
+/* out = S J of a block's rows, S (d x d) */
+TG_INLINE void combine_rows(int d, int ld, const double *S, const double *J, double *out)
+{
+    for (int c = 0; c < ld; c += V4_LANES)
+    {
+        v4 x[TG_CONE_MAX];
+        for (int j = 0; j < d; j++)
+            x[j] = v4_loadu(J + (ptrdiff_t)j * ld + c);
+        for (int i = 0; i < d; i++)
+        {
+            v4 sum = v4_splat(S[d * i]) * x[0];
+            for (int j = 1; j < d; j++)
+                sum += v4_splat(S[d * i + j]) * x[j];
+            v4_storeu(out + (ptrdiff_t)i * ld + c, sum);
+        }
+    }
+}
+
+/* D / eps times the rows of a block */
+static void pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, double *out)
 {
     const double *D = p->D + b->slope, *J = p->J + g->J + (size_t)(b->row - g->row) * (size_t)g->ld;
-    double stiff[TG_CONE_MAX]; /* 1 / eps */
+    double S[TG_CONE_MAX * TG_CONE_MAX];
     int d = b->dim, ld = g->ld;
     for (int j = 0; j < d; j++)
-        stiff[j] = 1 / tg_soft_eps(p, b->row + j);
-    for (int i = 0; i < d; i++)
     {
-        double *out = p->packed + (ptrdiff_t)packed * ld;
-        bool any = false;
-        for (int j = 0; j < d; j++)
-        {
-            double factor = D[d * i + j] * stiff[j];
-            if (factor == 0)
-                continue;
-            if (any)
-                v4_subtract_scaled(ld, -factor, J + (ptrdiff_t)j * ld, out);
-            else
-                for (int c = 0; c < ld; c++)
-                    out[c] = factor * J[(ptrdiff_t)j * ld + c];
-            any = true;
-        }
-        if (!any)
-            continue;
-        memcpy(rows + (ptrdiff_t)packed * ld, J + (ptrdiff_t)i * ld, sizeof(double) * (size_t)ld);
-        packed++;
+        double stiff = 1 / tg_soft_eps(p, b->row + j);
+        for (int i = 0; i < d; i++)
+            S[d * i + j] = D[d * i + j] * stiff;
     }
-    return packed;
+    if (d == 1)
+        combine_rows(1, ld, S, J, out);
+    else if (d == 3)
+        combine_rows(3, ld, S, J, out);
+    else
+        combine_rows(d, ld, S, J, out);
 }
 
-/* the same of a group; returns how many rows there are */
-static int pack_group(const tg_soft *p, const tg_soft_group *g, double *rows)
+/* Whether D of a block is zero: it is open, or dry friction at its bound. */
+static bool is_flat(const tg_soft_block *b)
 {
-    int packed = 0;
+    return b->phase == TG_PHASE_BREAK || (b->kind == TG_CONE_BOX && b->phase == TG_PHASE_SLIDE);
+}
+
+/* The rows of a group that have slopes, where some have none in p->full, and D / eps times these in p->packed. Returns
+ * the former, and how many there are. */
+static const double *pack_group(const tg_soft *p, const tg_soft_group *g, int *packed)
+{
+    const double *J = p->J + g->J;
+    int rows = 0;
     for (const tg_soft_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
-        if (b->phase != TG_PHASE_BREAK)
-            packed = pack_block(p, g, b, packed, rows);
-    return packed;
+        if (!is_flat(b))
+        {
+            pack_block(p, g, b, p->packed + (ptrdiff_t)rows * g->ld);
+            rows += b->dim;
+        }
+    *packed = rows;
+    if (rows == g->rows)
+        return J;
+    rows = 0;
+    for (const tg_soft_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
+        if (!is_flat(b))
+        {
+            memcpy(p->full + (ptrdiff_t)rows * g->ld, J + (ptrdiff_t)(b->row - g->row) * g->ld,
+                   sizeof(double) * (size_t)(b->dim * g->ld));
+            rows += b->dim;
+        }
+    return p->full;
 }
 
-/* J^T D J / eps of a group, over its dofs, into p->product; false when it is zero */
-static bool multiply_group(const tg_soft *p, const tg_soft_group *g)
+/* J^T D J / eps of a group, over its dofs, into p->product, half: on and above its diagonal; false when it is zero */
+static bool multiply_group(const tg_soft *p, const tg_soft_group *g, bool half)
 {
-    int packed = pack_group(p, g, p->full), size = g->size;
-    if (packed > 0)
-        tg_gemm_tn(size, size, packed, p->full, g->ld, p->packed, g->ld, TG_GEMM_SET, p->product, g->ld);
+    int packed, size = g->size, panel = half ? PANEL : size;
+    const double *J = pack_group(p, g, &packed);
+    for (int a = 0; a < size && packed > 0; a += panel)
+    {
+        int columns = size - a < panel ? size - a : panel;
+        tg_gemm_tn(a + columns, columns, packed, J, g->ld, p->packed + a, g->ld, TG_GEMM_SET, p->product + a, g->ld);
+    }
     return packed > 0;
 }
 
 /* adds it to A, in whose rows its dofs are at place[] */
 static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
 {
-    if (!multiply_group(p, g))
+    if (!multiply_group(p, g, false))
         return;
     for (int a = 0; a < g->size; a++)
         for (int c = 0; c < g->size; c++)
@@ -723,7 +835,7 @@ static bool factor_skyline(tg_soft *p)
 {
     tg_skyline_set_one(&p->skyline, p->symmetric);
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
-        if (multiply_group(p, g))
+        if (multiply_group(p, g, p->symmetric))
             tg_skyline_add(&p->skyline, g->size, p->support + g->support, p->product, g->ld);
     return tg_skyline_factor(&p->skyline);
 }

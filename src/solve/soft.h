@@ -27,7 +27,7 @@
 
 enum
 {
-    TG_SOFT_MANY = 40 /* dofs of several trees: fewer are not worth the search for an order */
+    TG_SOFT_MANY = 40 /* dofs: fewer are not worth the search for an order of trees, and for those that a row moves */
 };
 
 typedef struct tg_soft_block
@@ -50,7 +50,6 @@ typedef struct tg_soft_group
     int block, blocks;
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
-    double own; /* its largest G_ii */
 } tg_soft_group;
 
 /* where a row is in a tree: a column of its Y */
@@ -109,7 +108,7 @@ typedef struct tg_soft
     double eps;
     double creep; /* m/s: how fast what holds moved on top of the ladder; INFINITY: not known */
     double *u, *z, *L, *D;
-    double violation;     /* a bound of |J r|, r = J^T L - u (m/s), */
+    double violation;     /* the largest |J r|, r = J^T L - u (m/s), */
     double rounding;      /* and what rounding leaves of it */
     double contradiction; /* select.c: velocity of rows that hold against each other (m/s) */
 
@@ -132,6 +131,7 @@ typedef struct tg_soft
     /* named scratch */
     double *r, *step;              /* dims: the residual, the Newton step */
     double *trial;                 /* dims: the residual after a step that may be taken */
+    double *Jr;                    /* rows: J r */
     double *Jstep, *dz;            /* rows: J times the Newton step, and what it does to z */
     double *row, *force;           /* rows */
     double *c;                     /* rows, select.c: impulses of the limit */
@@ -181,6 +181,9 @@ void tg_soft_scatter(const tg_soft *p, double *L);
 /* L and phases from z; the same and D */
 void tg_soft_respond(tg_soft *p);
 void tg_soft_slopes(tg_soft *p);
+
+/* x = D x (rows), with the slopes of now */
+void tg_soft_slope(const tg_soft *p, double *x);
 
 /* L = P(z) of a block, with mu of its rows. Returns what it does. */
 tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L);

@@ -23,26 +23,15 @@ static const double chord_pays = 0.1; /* as long as that falls to so much of wha
 
 /* ---- the residual ---- */
 
-/* r, a bound of the largest |J r|, and what rounding leaves of it. |J_i r| <= sqrt(G_ii) |r|, r at the dofs of the
- * row's group: a product with J would cost as much as a step. */
+/* r, the largest |J r|, and what rounding leaves of it */
 static void measure(tg_soft *p)
 {
-    double worst = 0, largest = 0;
     tg_soft_push(p, p->L, p->r);
     for (int k = 0; k < p->dims; k++)
         p->r[k] -= p->u[k];
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
-    {
-        double square = 0;
-        for (int c = 0; c < g->size; c++)
-            square += p->r[p->support[g->support + c]] * p->r[p->support[g->support + c]];
-        square *= g->own;
-        worst = square <= worst ? worst : square; /* also NaN */
-    }
-    for (int i = 0; i < p->rows; i++)
-        largest = tg_larger(largest, p->own[i] * fabs(p->L[i]));
-    p->violation = sqrt(worst);
-    p->rounding = TG_ROUNDING * largest;
+    tg_soft_velocity(p, p->r, p->Jr);
+    p->violation = v4_most(p->rows, p->Jr, NULL);
+    p->rounding = TG_ROUNDING * v4_most(p->rows, p->own, p->L);
 }
 
 bool tg_soft_same_phases(const tg_soft *p)
@@ -66,16 +55,12 @@ static bool factor(tg_soft *p)
 /* u and z from the linearisation at z alone: H u = J^T (L - D z - D g / eps) */
 static void take_first(tg_soft *p)
 {
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        for (int i = 0; i < b->dim; i++)
-        {
-            double sum = p->L[b->row + i];
-            for (int j = 0; j < b->dim; j++)
-                sum -= p->D[b->slope + b->dim * i + j] *
-                       (p->z[b->row + j] + p->g[b->row + j] / tg_soft_eps(p, b->row + j));
-            p->row[b->row + i] = sum;
-        }
-    tg_soft_push(p, p->row, p->u);
+    for (int i = 0; i < p->rows; i++)
+        p->force[i] = p->z[i] + p->g[i] / tg_soft_eps(p, i);
+    tg_soft_slope(p, p->force);
+    for (int i = 0; i < p->rows; i++)
+        p->force[i] = p->L[i] - p->force[i];
+    tg_soft_push(p, p->force, p->u);
     tg_soft_solve(p, p->u);
     tg_soft_velocity(p, p->u, p->row);
     for (int i = 0; i < p->rows; i++)
