@@ -326,14 +326,35 @@ bool tg_skyline_factor(tg_skyline *s)
 /* x_i -= the rows' product with what is before them */
 TG_INLINE v4 subtract_before(int columns, const double *A, const double *x, v4 own)
 {
-    v4 other = v4_zero();
+    v4 sum[V4_LANES] = {own, v4_zero(), v4_zero(), v4_zero()}; /* independent sums: these wait for each other */
     TG_NO_UNROLL
-    for (int k = 0; k < columns; k += 2)
-    {
-        own -= v4_loadu(A + (ptrdiff_t)V4_LANES * k) * v4_splat(x[k]);
-        other += v4_loadu(A + (ptrdiff_t)V4_LANES * (k + 1)) * v4_splat(x[k + 1]);
-    }
-    return own - other;
+    for (int k = 0; k < columns; k += V4_LANES, A += TILE)
+        for (int c = 0; c < V4_LANES; c++)
+            sum[c] -= v4_loadu(A + V4_LANES * c) * v4_splat(x[k + c]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* One column of a substitution: what lane c of x takes off the lanes in `rows`. The product with the inverse does not
+ * wait for x. */
+#define SUBSTITUTE(x, c, rows) \
+    ((x)-v4_keep(rows, D[c]) * V4_SHUFFLE(inverse, c, c, c, c) * V4_SHUFFLE(x, c, c, c, c))
+
+/* x = L^-1 x, L the lower triangle of a tile whose diagonal has these inverses; in registers */
+TG_INLINE v4 substitute_lower(const v4 D[V4_LANES], v4 inverse, v4 x)
+{
+    x = SUBSTITUTE(x, 0, v4_lanes_from(1));
+    x = SUBSTITUTE(x, 1, v4_lanes_from(2));
+    x = SUBSTITUTE(x, 2, v4_lanes_from(3));
+    return x * inverse;
+}
+
+/* x = U^-1 x, U the upper triangle of a tile */
+TG_INLINE v4 substitute_upper(const v4 D[V4_LANES], v4 inverse, v4 x)
+{
+    x = SUBSTITUTE(x, 3, ~v4_lanes_from(3));
+    x = SUBSTITUTE(x, 2, ~v4_lanes_from(2));
+    x = SUBSTITUTE(x, 1, ~v4_lanes_from(1));
+    return x * inverse;
 }
 
 /* what is before x_i -= the rows' transpose times it */
@@ -352,40 +373,32 @@ TG_INLINE void subtract_from(int columns, const double *A, v4 own, double *x)
 void tg_skyline_solve(const tg_skyline *s, double *b)
 {
     double *x = s->x;
+    v4 D[V4_LANES];
     memcpy(x, b, sizeof(double) * (size_t)s->n);
     for (int i = s->n; i < V4_LANES * s->blocks; i++)
         x[i] = 0;
     for (int i = 0; i < s->blocks; i++)
     {
-        const double *lower = s->lower + s->block[i], *D = lower + (ptrdiff_t)TILE * i;
+        const double *lower = s->lower + s->block[i];
         const int *order = s->order + V4_LANES * i;
         double *own = x + V4_LANES * i;
         int first = V4_LANES * s->start[i], columns = V4_LANES * i - first;
-        v4 right = v4_loadu(own);
-        for (int r = 0; r < V4_LANES && !s->symmetric; r++)
-            right[r] = own[order[r]];
-        v4_storeu(own, subtract_before(columns, lower + (ptrdiff_t)V4_LANES * first, x + first, right));
-        for (int r = 0; r < V4_LANES; r++)
-        {
-            for (int p = 0; p < r; p++)
-                own[r] -= D[V4_LANES * p + r] * own[p];
-            own[r] *= s->symmetric ? s->inverse[V4_LANES * i + r] : 1;
-        }
+        v4 right = s->symmetric ? v4_loadu(own) : v4_set(own[order[0]], own[order[1]], own[order[2]], own[order[3]]);
+        load_tile(lower + (ptrdiff_t)TILE * i, D);
+        right = subtract_before(columns, lower + (ptrdiff_t)V4_LANES * first, x + first, right);
+        v4_storeu(own, substitute_lower(D, s->symmetric ? v4_loadu(s->inverse + V4_LANES * i) : v4_splat(1), right));
     }
     for (int i = s->blocks - 1; i >= 0; i--)
     {
         const double *rows = (s->symmetric ? s->lower : s->upper) + s->block[i];
-        const double *D = s->lower + s->block[i] + (ptrdiff_t)TILE * i;
-        int row = s->symmetric ? V4_LANES : 1, column = s->symmetric ? 1 : V4_LANES; /* of U = L^T, of U */
         double *own = x + V4_LANES * i;
         int first = V4_LANES * s->start[i];
-        for (int r = V4_LANES - 1; r >= 0; r--)
-        {
-            for (int p = r + 1; p < V4_LANES; p++)
-                own[r] -= D[row * r + column * p] * own[p];
-            own[r] *= s->inverse[V4_LANES * i + r];
-        }
-        subtract_from(V4_LANES * i - first, rows + (ptrdiff_t)V4_LANES * first, v4_loadu(own), x + first);
+        load_tile(s->lower + s->block[i] + (ptrdiff_t)TILE * i, D);
+        if (s->symmetric) /* U = L^T */
+            v4_transpose(&D[0], &D[1], &D[2], &D[V4_LANES - 1]);
+        v4 solved = substitute_upper(D, v4_loadu(s->inverse + V4_LANES * i), v4_loadu(own));
+        v4_storeu(own, solved);
+        subtract_from(V4_LANES * i - first, rows + (ptrdiff_t)V4_LANES * first, solved, x + first);
     }
     memcpy(b, x, sizeof(double) * (size_t)s->n);
 }

@@ -65,7 +65,7 @@ static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const
             square += w * w;
             slope += w * w * inverse;
         }
-        double step = (sqrt(square) / z[0] - 1) * square / slope;
+        double step = (sqrt(square) - z[0]) * square / (z[0] * slope); /* one division: these wait for each other */
         a = a + step >= 0 ? a + step : ellipse_start(b, mu, z);
         if (!(fabs(step) > root_rounding * a))
             break;
@@ -82,17 +82,18 @@ static void slide_ellipse(const tg_soft_block *b, const double *mu, const double
     *guess = a;
     for (int i = 1; i < d; i++)
     {
-        double m = mu[i] * mu[i];
-        c[i] = m / (m + a);
+        double m = mu[i] * mu[i], inverse = 1 / (m + a);
+        c[i] = m * inverse;
         L[i] = c[i] * z[i];
-        e[i] = L[i] / m;
+        e[i] = z[i] * inverse;
         sum += c[i] * e[i] * e[i];
     }
     for (int i = 1; D != NULL && i < d; i++)
     {
-        D[d * i] = c[i] * e[i] * z[0] / sum;
+        double share = c[i] * e[i] / sum;
+        D[d * i] = share * z[0];
         for (int j = 1; j < d; j++)
-            D[d * i + j] = c[i] * (i == j) - c[i] * e[i] * c[j] * e[j] / sum;
+            D[d * i + j] = (i == j ? c[i] : 0) - share * c[j] * e[j];
     }
 }
 
