@@ -214,6 +214,22 @@ static bool falls(const tg_soft *p, double moved, double before)
     return p->eps * (before - moved) > TG_SOFT_LEAST * p->size * moved;
 }
 
+/* Whether what holds moves with eps (z - c) by no more than rounding: then another round would find nothing. Loops, whose
+ * levers may be small, and rows with their own compliance are always looked at. */
+static bool is_still(const tg_soft *p, double enough)
+{
+    double most = 0;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = b->row; i < b->row + b->dim; i++)
+        {
+            bool held = b->kind == TG_CONE_BOX ? b->phase == TG_PHASE_STICK : i == b->row ? b->closed : b->still;
+            if (b->kind == TG_CONE_FREE || p->give[i] > 0)
+                return false;
+            most = held ? tg_larger(most, fabs(p->z[i] - p->c[i])) : most;
+        }
+    return p->eps * most <= enough;
+}
+
 /* Once more where c was not that of the solution: then held rows still move, with eps (z - c). Not where that does not
  * fall. Loops tell whether it does only in the next round but one: the first at a compliance has the error of the
  * extrapolation, or of the compliance before. They may take as many rounds as a factorisation costs. */
@@ -243,6 +259,8 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
             return loops && round > 1; /* where impulses are large rounding is in the way; the residual decides */
         find_velocity(p, -1);
+        if (round == 0 && moved <= enough && is_still(p, enough))
+            return true;
     }
     return true;
 }
