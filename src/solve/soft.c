@@ -755,9 +755,9 @@ static void pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_b
 }
 
 /* Whether D of a block is zero: it is open, or dry friction at its bound. */
-static bool is_flat(const tg_soft_block *b)
+static bool is_flat(const tg_soft *p, const tg_soft_block *b)
 {
-    return b->phase == TG_PHASE_BREAK || (b->kind == TG_CONE_BOX && b->phase == TG_PHASE_SLIDE);
+    return b->phase == TG_PHASE_BREAK || (b->kind == TG_CONE_BOX && p->D[b->slope] == 0);
 }
 
 /* The rows of a group that have slopes, where some have none in p->full, and D / eps times these in p->packed. Returns
@@ -767,7 +767,7 @@ static const double *pack_group(const tg_soft *p, const tg_soft_group *g, int *p
     const double *J = p->J + g->J;
     int rows = 0;
     for (const tg_soft_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
-        if (!is_flat(b))
+        if (!is_flat(p, b))
         {
             pack_block(p, g, b, p->packed + (ptrdiff_t)rows * g->ld);
             rows += b->dim;
@@ -777,7 +777,7 @@ static const double *pack_group(const tg_soft *p, const tg_soft_group *g, int *p
         return J;
     rows = 0;
     for (const tg_soft_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
-        if (!is_flat(b))
+        if (!is_flat(p, b))
         {
             memcpy(p->full + (ptrdiff_t)rows * g->ld, J + (ptrdiff_t)(b->row - g->row) * g->ld,
                    sizeof(double) * (size_t)(b->dim * g->ld));

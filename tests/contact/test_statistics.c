@@ -450,7 +450,7 @@ static void frozen(void **state)
     frozen_set("tower of 3, masses 1e6", "newton", 3, 5, 8, 0.99);
     frozen_set("walker", "newton", 4, 10, 8, 0.998);
     frozen_set("walker, knees", "newton", 5, 10, 8, 0.998);
-    frozen_set("walker, pushed hard", "newton", 5, 20, 40, 0.998);
+    frozen_set("walker, pushed hard", "newton", 5, 120, 40, 0.998);
     frozen_set("gripper", "newton", 6, 4, 8, 0.99);
     frozen_set("walker, knees, ipm", "ipm", 5, 5, 8, 0.99);
     frozen_set("walker, knees, pgs", "pgs", 5, 3, 8, 0.8);
