@@ -41,7 +41,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     double **const vector[] = {&p->mu,    &p->give, &p->g,      &p->own,    &p->diagonal,  &p->u,       &p->z,
                                &p->L,     &p->r,    &p->step,   &p->kept_u, &p->kept_z,    &p->row,     &p->force,
                                &p->rhs,   &p->best, &p->square, &p->all_L,  &p->all_sigma, &p->offer.L, &p->offer.sigma,
-                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial,     &p->c,       &p->Jr};
+                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial,     &p->c,       &p->velocity};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
@@ -524,6 +524,8 @@ static bool find_groups(tg_soft *p)
         }
         last->blocks++;
         last->rows += b->dim;
+        for (int i = b->row; i < b->row + b->dim; i++)
+            last->own = tg_larger(last->own, p->own[i]);
     }
     return true;
 }
@@ -683,6 +685,26 @@ void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
             p->at[c] = x[support[c]];
         v4_multiply(g->rows, g->size, p->J + g->J, g->ld, at, out + g->row);
     }
+}
+
+double tg_soft_bound(const tg_soft *p, const double *x)
+{
+    double worst = 0;
+    if (p->groups == 1)
+    {
+        tg_soft_velocity(p, x, p->velocity);
+        return v4_most(p->rows, p->velocity, NULL);
+    }
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+    {
+        const int *support = p->support + g->support;
+        double square = 0;
+        for (int c = 0; c < g->size; c++)
+            square += x[support[c]] * x[support[c]];
+        square *= g->own;
+        worst = square <= worst ? worst : square; /* also NaN */
+    }
+    return sqrt(worst);
 }
 
 void tg_soft_push(const tg_soft *p, const double *L, double *x)

@@ -50,6 +50,7 @@ typedef struct tg_soft_group
     int block, blocks;
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
+    double own; /* its largest G_ii, where there are several */
 } tg_soft_group;
 
 /* where a row is in a tree: a column of its Y */
@@ -108,7 +109,7 @@ typedef struct tg_soft
     double eps;
     double creep; /* m/s: how fast what holds moved on top of the ladder; INFINITY: not known */
     double *u, *z, *L, *D;
-    double violation;     /* the largest |J r|, r = J^T L - u (m/s), */
+    double violation;     /* a bound of |J r|, r = J^T L - u (m/s), */
     double rounding;      /* and what rounding leaves of it */
     double contradiction; /* select.c: velocity of rows that hold against each other (m/s) */
 
@@ -131,7 +132,7 @@ typedef struct tg_soft
     /* named scratch */
     double *r, *step;              /* dims: the residual, the Newton step */
     double *trial;                 /* dims: the residual after a step that may be taken */
-    double *Jr;                    /* rows: J r */
+    double *velocity;              /* rows, tg_soft_bound */
     double *Jstep, *dz;            /* rows: J times the Newton step, and what it does to z */
     double *row, *force;           /* rows */
     double *c;                     /* rows, select.c: impulses of the limit */
@@ -161,6 +162,10 @@ bool tg_soft_build(tg_soft *p);
 /* out = J x (rows), and x = J^T L (dims) */
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out);
 void tg_soft_push(const tg_soft *p, const double *L, double *x);
+
+/* The largest |J x|; where there are several groups a bound of it, |J_i x| <= sqrt(G_ii) |x|, x at the dofs of the row's
+ * group: a product with these costs as much as a step. */
+double tg_soft_bound(const tg_soft *p, const double *x);
 
 /* compliance of a row */
 static inline double tg_soft_eps(const tg_soft *p, int row)

@@ -23,14 +23,13 @@ static const double chord_pays = 0.1; /* as long as that falls to so much of wha
 
 /* ---- the residual ---- */
 
-/* r, the largest |J r|, and what rounding leaves of it */
+/* r, a bound of |J r|, and what rounding leaves of it */
 static void measure(tg_soft *p)
 {
     tg_soft_push(p, p->L, p->r);
     for (int k = 0; k < p->dims; k++)
         p->r[k] -= p->u[k];
-    tg_soft_velocity(p, p->r, p->Jr);
-    p->violation = v4_most(p->rows, p->Jr, NULL);
+    p->violation = tg_soft_bound(p, p->r);
     p->rounding = TG_ROUNDING * v4_most(p->rows, p->own, p->L);
 }
 
