@@ -9,7 +9,9 @@
 
 enum
 {
-    PANEL = 2 * V4_LANES /* columns of a symmetric product at a time: a tile of gemm.c */
+    PANEL = 2 * V4_LANES, /* columns of a symmetric product at a time: a tile of gemm.c */
+    FEW = 8 * V4_LANES    /* dofs: a product with all of them costs as much as gathering those that a row moves. Robots
+                             with 30 and 32 take as long either way, with 36 and more longer (bench/wide.py). */
 };
 
 /* ---- memory ---- */
@@ -316,7 +318,7 @@ static void project_loops(tg_soft *p)
 /* whether all rows are one group: so few dofs are not worth the search for those that a row moves */
 static bool is_one_group(const tg_soft *p)
 {
-    return p->dims <= TG_SOFT_MANY && !p->narrow;
+    return p->dims <= FEW && !p->narrow;
 }
 
 static bool gather_trees(tg_soft *p)

@@ -27,7 +27,7 @@
 
 enum
 {
-    TG_SOFT_MANY = 40 /* dofs: fewer are not worth the search for an order of trees, and for those that a row moves */
+    TG_SOFT_MANY = 40 /* dofs of several trees: fewer are not worth the search for an order */
 };
 
 typedef struct tg_soft_block
