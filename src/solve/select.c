@@ -66,6 +66,14 @@ static void follow(tg_soft *p)
         }
 }
 
+/* h after the step was taken off u. Computed anew it would have the rounding of J u, which small levers enlarge. */
+static void follow_step(tg_soft *p)
+{
+    tg_soft_velocity(p, p->step, p->Jstep);
+    for (int i = 0; i < p->rows; i++)
+        p->row[i] -= p->Jstep[i];
+}
+
 /* Whether, of what holds, rows of loops move most. What contacts contradict each other by counts as nothing; of loops
  * only that is left which does not (contact/consistent.c). */
 static bool loops_move(const tg_soft *p)
@@ -99,7 +107,7 @@ static double hold(tg_soft *p, double enough, bool *loops)
         most *= sqrt(p->size);
         first = round == 0 ? most : first;
         if (most > enough)
-            limit_velocity(p);
+            follow_step(p);
         follow(p);
         if (most <= enough || (round > 0 && most >= 0.5 * before))
             break;
@@ -250,16 +258,18 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
             start_limit(p, o);
         else if (moved <= enough || !(loops ? falls(p, moved, before) : moved <= 0.5 * before))
             return true;
-        double left = moved / before; /* two more rounds would not be enough: */
-        bool anew = loops && (round == 0 || (left * left * moved > enough && harden(p)));
+        double left = before < INFINITY ? moved / before : 1; /* of it after a round */
+        bool anew = loops && (round == 0 || (before < INFINITY && left * left * moved > enough && harden(p)));
         for (const tg_soft_block *b = p->block; b < p->block + p->blocks && round > 0; b++)
             restart_block(p, b);
         before = anew ? INFINITY : moved;
         find_velocity(p, 1);
+        int factorisations = p->factorisations;
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
             return loops && round > 1; /* where impulses are large rounding is in the way; the residual decides */
         find_velocity(p, -1);
-        if (round == 0 && moved <= enough && is_still(p, enough))
+        bool same = !anew && p->factorisations == factorisations; /* then another round would find this: */
+        if (same && left * moved <= enough && (round > 0 || is_still(p, enough)))
             return true;
     }
     return true;
