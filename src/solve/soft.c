@@ -132,18 +132,20 @@ static void make_rows(tg_soft *p, double fixed, double idle)
 }
 
 /* The geometric mean of G_ii: of the normals of contacts, whose impulses carry weights; of all rows where there are
- * none. A power of two: scaling a problem by one scales its solution bit for bit. */
+ * none. A power of two: scaling a problem by one scales its solution bit for bit. Of all rows of the island, whatever is
+ * left out. */
 static double mean_size(const tg_soft *p, double fixed)
 {
+    const tg_island *island = p->island;
     long sum[2] = {0};
     int count[2] = {0};
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        for (int i = b->row; i < b->row + b->dim; i++)
+    for (const tg_block *b = island->block; b < island->block + island->blocks; b++)
+        for (int i = b->row; i < b->row + b->rows; i++)
         {
-            bool normal = b->contact && i == b->row;
-            if (!(p->own[i] > fixed))
+            bool normal = b->kind == TG_BLOCK_CONTACT && i == b->row;
+            if (!(p->diagonal[i] > fixed))
                 continue;
-            sum[normal] += ilogb(p->own[i]);
+            sum[normal] += ilogb(p->diagonal[i]);
             count[normal]++;
         }
     int kind = count[1] > 0;
@@ -629,7 +631,6 @@ void tg_soft_rows(tg_soft *p)
 {
     const tg_island *island = p->island;
     double largest = 0;
-    bool partial = p->partial;
     p->speed = 0;
     p->boxes = p->regular = p->built = false;
     find_diagonal(p, island);
@@ -638,12 +639,8 @@ void tg_soft_rows(tg_soft *p)
         largest = tg_larger(largest, p->diagonal[i]);
         p->speed = tg_larger(p->speed, fabs(island->g[i]));
     }
-    p->partial = false;
+    p->size = mean_size(p, TG_FIXED * largest);
     make_rows(p, TG_FIXED * largest, TG_IDLE * p->speed);
-    p->size = mean_size(p, TG_FIXED * largest); /* of all rows */
-    p->partial = partial;
-    if (partial)
-        make_rows(p, TG_FIXED * largest, TG_IDLE * p->speed);
 }
 
 static void find_skyline(tg_soft *p)
