@@ -99,9 +99,11 @@ static inline void v4_store3(double *p, v4 a)
 #define V4_SHUFFLE2(a, b, i, j, k, l) __builtin_shuffle(a, b, (v4i){i, j, k, l})
 #endif
 
+/* (a_0 + a_2) + (a_1 + a_3), the first two sums at once */
 static inline double v4_sum(v4 a)
 {
-    return (a[0] + a[2]) + (a[1] + a[3]);
+    v2 low = {a[0], a[1]}, high = {a[2], a[3]}, sum = low + high;
+    return sum[0] + sum[1];
 }
 
 /* (sum of a, sum of b, sum of c, 0), each in the order of v4_sum */

@@ -160,23 +160,48 @@ static void add_diagonal(const tg_model *m, const tg_work *w, int tree)
             r->diagonal[row[j]] += Y[j] * Y[j];
 }
 
-/* of all rows: from G if it is filled, otherwise from Y */
-static void fill_diagonal(const tg_model *m, const tg_work *w)
+/* the first of an island's trees from this one on */
+static int tree_from(const tg_rows *r, const tg_rows_island *island, int tree)
+{
+    while (r->tree_island[tree] != island - r->island)
+        tree++;
+    return tree;
+}
+
+/* G_ii of an island from Y */
+static void sum_diagonal(const tg_model *m, const tg_work *w, const tg_rows_island *island)
 {
     const tg_rows *r = w->rows;
-    for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+    memcpy(r->diagonal + island->row, r->give + island->row, sizeof(double) * (size_t)island->rows);
+    for (int i = 0, t = island->root; i < island->trees; i++, t++)
     {
-        const double *G = r->G + island->G;
-        double *out = r->diagonal + island->row;
-        size_t next = (size_t)v4_pad(island->rows) + 1;
-        if (!island->filled)
-            memcpy(out, r->give + island->row, sizeof(double) * (size_t)island->rows);
-        for (int i = 0; island->filled && i < island->rows; i++, G += next)
-            out[i] = *G;
+        t = tree_from(r, island, t);
+        add_diagonal(m, w, t);
     }
-    for (int t = 0; t < m->ntree; t++)
-        if (r->tree_columns[t] > 0 && !r->island[r->tree_island[t]].filled)
-            add_diagonal(m, w, t);
+}
+
+/* the same from G */
+static void copy_diagonal(const tg_rows *r, const tg_rows_island *island)
+{
+    const double *G = r->G + island->G;
+    double *out = r->diagonal + island->row;
+    size_t next = (size_t)v4_pad(island->rows) + 1;
+    for (int i = 0; i < island->rows; i++, G += next)
+        out[i] = *G;
+}
+
+/* Islands of which it is not yet known whether they need G have their diagonal from it, or when they do without. */
+static void fill_diagonals(const tg_model *m, const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    for (tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+    {
+        island->sized = island->filled || island->sparse || !island->late || island->equality;
+        if (island->filled)
+            copy_diagonal(r, island);
+        else if (island->sized)
+            sum_diagonal(m, w, island);
+    }
 }
 
 static void add_compliance(const tg_rows *r, const tg_rows_island *island)
@@ -290,27 +315,29 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     for (int i = 0; i < r->nisland; i++)
         if (r->island[i].filled)
             end_island(m, r, &r->island[i]);
-    fill_diagonal(m, w);
+    fill_diagonals(m, w);
 }
 
-static bool is_of(const tg_rows *r, int tree, const tg_rows_island *island)
+/* Y as its half of M^-1 */
+static void halve(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
-    return r->tree_columns[tree] > 0 && &r->island[r->tree_island[tree]] == island;
+    if (!tg_rows_are_whole(island))
+        return;
+    island->half = true;
+    for (int i = 0, t = island->root; i < island->trees; i++, t++)
+    {
+        t = tree_from(w->rows, island, t);
+        fill_tree(m, w, t, false);
+    }
+    sum_diagonal(m, w, island);
 }
 
 void tg_need_half(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
-    tg_rows *r = w->rows;
-    if (!tg_rows_are_whole(island))
-        return;
-    island->half = true;
-    memcpy(r->diagonal + island->row, r->give + island->row, sizeof(double) * (size_t)island->rows);
-    for (int t = 0; t < m->ntree; t++)
-        if (is_of(r, t, island))
-            fill_tree(m, w, t, false);
-    for (int t = 0; t < m->ntree; t++)
-        if (is_of(r, t, island))
-            add_diagonal(m, w, t);
+    halve(m, w, island);
+    if (!island->sized)
+        sum_diagonal(m, w, island);
+    island->sized = true;
 }
 
 void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -318,9 +345,11 @@ void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island)
     if (!island->sparse || !island->half)
         return;
     island->half = false;
-    for (int t = 0; t < m->ntree; t++)
-        if (is_of(w->rows, t, island))
-            fill_tree(m, w, t, true);
+    for (int i = 0, t = island->root; i < island->trees; i++, t++)
+    {
+        t = tree_from(w->rows, island, t);
+        fill_tree(m, w, t, true);
+    }
 }
 
 void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -328,14 +357,19 @@ void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
     tg_rows *r = w->rows;
     if (!tg_island_is_dense(r, island))
         return;
-    tg_need_half(m, w, island);
+    halve(m, w, island);
     if (island->filled)
         return;
     begin_island(r, island);
-    for (int t = 0; t < m->ntree; t++)
-        if (is_of(r, t, island))
-            add_tree(m, w, t, island);
+    for (int i = 0, t = island->root; i < island->trees; i++, t++)
+    {
+        t = tree_from(r, island, t);
+        add_tree(m, w, t, island);
+    }
     end_island(m, r, island);
+    if (!island->sized)
+        copy_diagonal(r, island);
+    island->sized = true;
 }
 
 bool tg_need_matrices(const tg_model *m, tg_work *w)

@@ -152,6 +152,7 @@ typedef struct tg_rows_island
     bool late;                /* its warm start may be left out: G is filled only on request */
     bool half;                /* sparse: Y of its trees is D^-1/2 L^-T J_t^T all the same */
     bool filled;              /* G is valid */
+    bool sized;               /* G_ii of its rows are valid */
     bool impact;              /* a gate is on */
     bool within;              /* impacts within the step: placing_L, placing_sigma, placing_mode are valid */
     tg_selection placing;     /* how the impulses of the second problem were chosen */
@@ -160,6 +161,7 @@ typedef struct tg_rows_island
     int loop, loops;          /* of rows loop_row[loop] .. */
     size_t Z;                 /* these directions: loops x redundant, orthonormal columns */
     bool relaxed;             /* has, or lately had, no solution with its overlaps pushed out: solved without that */
+    double push;              /* m/s: the fastest of its pushes (tg_island_push), before it was relaxed */
     bool twofold;             /* another solution was met, elsewhere */
     double unrelaxed;         /* m/s: residual of the unrelaxed law where another one was solved (cone_law.h) */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are valid */

@@ -114,12 +114,40 @@ void tg_space_init(tg_space *s, const tg_model *m)
 {
     s->bounds = tg_bounds_place(s->bounds_memory, m->ngeom);
     s->nhint = tg_hint_capacity(m);
-    s->margin_params = NULL;
+    s->margin_params = s->shape_params = NULL;
     fill_allowed(s, m);
     list_colliders(s, m);
 }
 
 /* ---- where the geoms are ---- */
+
+/* what does not depend on the pose: once for the values of the parameters */
+static void shape_geoms(const tg_model *m, const tg_work *w)
+{
+    const tg_params *p = w->params;
+    tg_space *space = w->space;
+    if (space->shape_params == p && space->shape_generation == p->generation)
+        return;
+    space->shape_params = p;
+    space->shape_generation = p->generation;
+    for (int i = 0; i < m->nhfield; i++)
+    {
+        tg_terrain *t = &space->terrain[i];
+        *t = (tg_terrain){m->hfield_nrow[i], m->hfield_ncol[i], m->elevation + m->hfield_elevation[i], {0}};
+        memcpy(t->size, TG_PARAM(p, hfield_size) + 4 * i, sizeof t->size);
+    }
+    for (int g = 0; g < m->ngeom; g++)
+    {
+        tg_placed *s = &space->placed[g];
+        s->type = (tg_geom_type)m->geom_type[g];
+        memcpy(s->size, TG_PARAM(p, geom_size) + 3 * g, 3 * sizeof *s->size);
+        s->size[3] = 0;
+        s->polytope = s->type == TG_GEOM_BOX    ? &tg_unit_cube
+                      : s->type == TG_GEOM_MESH ? m->mesh_polytope[m->geom_mesh[g]]
+                                                : NULL;
+        s->terrain = s->type == TG_GEOM_HFIELD ? &space->terrain[m->geom_hfield[g]] : NULL;
+    }
+}
 
 TG_INLINE void place_geom(const tg_model *m, const tg_work *w, int g)
 {
@@ -129,37 +157,19 @@ TG_INLINE void place_geom(const tg_model *m, const tg_work *w, int g)
     mat3 R = tg_body_rotation(w, body);
     s->x = v4_load(w->body_pos + 4 * body) + mat3_mul_mem(R, TG_PARAM(p, geom_pos) + 3 * g);
     s->R = mat3_product(R, mat3_load(p->geom_rot + MAT3_SIZE * g));
-    s->type = (tg_geom_type)m->geom_type[g];
-    for (int k = 0; k < 3; k++)
-        s->size[k] = TG_PARAM(p, geom_size)[3 * g + k];
-    s->size[3] = 0;
-    s->polytope = s->type == TG_GEOM_BOX    ? &tg_unit_cube
-                  : s->type == TG_GEOM_MESH ? m->mesh_polytope[m->geom_mesh[g]]
-                                            : NULL;
-    s->terrain = s->type == TG_GEOM_HFIELD ? &w->space->terrain[m->geom_hfield[g]] : NULL;
-}
-
-static void place_terrains(const tg_model *m, const tg_work *w)
-{
-    for (int i = 0; i < m->nhfield; i++)
-    {
-        tg_terrain *t = &w->space->terrain[i];
-        *t = (tg_terrain){m->hfield_nrow[i], m->hfield_ncol[i], m->elevation + m->hfield_elevation[i], {0}};
-        memcpy(t->size, TG_PARAM(w->params, hfield_size) + 4 * i, sizeof t->size);
-    }
 }
 
 void tg_space_update(const tg_model *m, tg_work *w)
 {
     const tg_space *s = w->space;
-    place_terrains(m, w);
+    shape_geoms(m, w);
     for (int i = 0; i < s->ncollider; i++)
         place_geom(m, w, s->collider[i]);
 }
 
 void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair)
 {
-    place_terrains(m, w);
+    shape_geoms(m, w);
     place_geom(m, w, pair.first);
     place_geom(m, w, pair.second);
 }

@@ -47,6 +47,8 @@ typedef struct tg_space
     int nhint;
     const tg_params *margin_params; /* of which the margins are, and their generation; NULL: none yet */
     uint64_t margin_generation;
+    const tg_params *shape_params; /* the same of the shapes of placed */
+    uint64_t shape_generation;
 } tg_space;
 
 /* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */

@@ -207,9 +207,11 @@ double tg_soft_gain(const tg_soft *p, double t)
 void tg_block_bound(const tg_block *block, const double *z, double *L)
 {
     double square = 0;
-    memcpy(L, z, sizeof(double) * (size_t)block->rows);
     if (block->kind == TG_BLOCK_EQUALITY)
+    {
+        memcpy(L, z, sizeof(double) * (size_t)block->rows);
         return;
+    }
     if (block->kind == TG_BLOCK_FRICTION)
     {
         L[0] = fabs(z[0]) <= block->bound ? z[0] : copysign(block->bound, z[0]);

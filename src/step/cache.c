@@ -135,7 +135,7 @@ static int count_of(double x)
 /* the one that keeps more than impulses */
 static bool has_default_solver(const tg_work *w)
 {
-    return strcmp(w->step->options.solver, tg_solve_default().solver) == 0;
+    return w->step->default_solver;
 }
 
 void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache)
@@ -173,10 +173,12 @@ static void write_pauses(const tg_rows *r, tg_cache *cache)
 void tg_cache_read(const tg_work *w, const tg_cache *cache)
 {
     tg_rows *r = w->rows;
-    memset(r->warm, 0, sizeof(double) * (size_t)r->nrow);
     memset(r->warm_z, 0, sizeof(double) * (size_t)r->nrow);
     if (cache == NULL)
+    {
+        memset(r->warm, 0, sizeof(double) * (size_t)r->nrow);
         return;
+    }
     index x = index_of(r, cache);
     for (int i = 0; i < r->nconstraint; i++)
     {

@@ -45,14 +45,12 @@ typedef struct sweep
     double turned; /* m: B, of what has turning joints before it */
 } sweep;
 
-static sweep sweep_of(const tg_model *m, const tg_work *w, int node, v4 centre)
+static void fill_sweep(const tg_model *m, const tg_work *w, int node, v4 centre, sweep *s)
 {
     const double *v = tg_placing_velocity(w->step);
-    double dt = w->step->options.dt, behind = 0;
-    v4 from = centre - tg_node_origin(m, w, node), V = v4_zero();
-    sweep s = {node, centre, v4_zero(), v4_zero(), 0, 0};
-    int last = node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1;
-    for (int k = last; k >= 0; k = m->dof_parent[k])
+    double dt = w->step->options.dt, behind = 0, angle = 0, turned = 0;
+    v4 from = centre - tg_node_origin(m, w, node), V = v4_zero(), X = v4_zero(), turn = v4_zero();
+    for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
     {
         spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
         v4 step = v4_splat(dt * v[k]), W = J.ang * step, u = twist_at(J, from) * step;
@@ -60,22 +58,26 @@ static sweep sweep_of(const tg_model *m, const tg_work *w, int node, v4 centre)
         behind += sqrt(v4_dot(u, u));
         if (square > 0)
         {
-            s.way += v4_cross(W, u * v4_splat(0.5) + V);
-            s.turn += W;
-            s.angle += sqrt(square);
-            s.turned = behind;
+            X += v4_cross(W, u * v4_splat(0.5) + V);
+            turn += W;
+            angle += sqrt(square);
+            turned = behind;
         }
         V += u;
     }
-    s.way += V;
-    return s;
+    *s = (sweep){node, centre, X + V, turn, angle, turned};
 }
 
-static void sweep_geom(const tg_model *m, const tg_work *w, int geom, sweep *s)
+/* how a geom moves: the last node's sweep, which is replaced where it is another one */
+static const sweep *sweep_geom(const tg_model *m, const tg_work *w, int geom, sweep *last)
 {
+    static const sweep still = {0};
     int node = m->body_node[m->geom_body[geom]];
-    if (s->node != node)
-        *s = sweep_of(m, w, node, w->space->placed[geom].x);
+    if (node == 0)
+        return &still;
+    if (last->node != node)
+        fill_sweep(m, w, node, w->space->placed[geom].x, last);
+    return last;
 }
 
 /* m: Theta R, R how far the points of a geom are from c, its rounding taken off, which does not turn */
@@ -117,22 +119,20 @@ static double allowance(const tg_work *w, double overlap)
  * looked at. */
 static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t, double overlap, sweep last[2])
 {
-    double more = allowance(w, overlap);
     int first = t->pair.first, second = t->pair.second;
     const tg_placed *placed = w->space->placed;
-    sweep *a = &last[0], *b = &last[1];
-    sweep_geom(m, w, first, a);
-    sweep_geom(m, w, second, b);
-    double ra = turned_radius(w, first, a), rb = turned_radius(w, second, b), angle = ra + rb;
+    const sweep *a = sweep_geom(m, w, first, &last[0]), *b = sweep_geom(m, w, second, &last[1]);
+    double ra = turned_radius(w, first, a), rb = turned_radius(w, second, b), reach = w->step->options.reach;
     double rest = 0.5 * (a->angle * (ra + a->angle * a->turned) + b->angle * (rb + b->angle * b->turned));
     double margin = t->at.distance - t->phi;
     double apart = -INFINITY;
     if (is_bounded(m, w, first) && is_bounded(m, w, second))
         apart = farthest(&placed[second], b, t->at.normal, -1) - farthest(&placed[first], a, t->at.normal, 1) -
                 tg_rounding(&placed[first]) - tg_rounding(&placed[second]) - margin - rest;
-    if (apart >= -tg_larger(w->step->options.reach, overlap + more) || 2 * angle + 2 * rest <= more)
+    if (apart >= -reach)
         return 1;
-    return more / (2 * angle + 2 * rest);
+    double more = allowance(w, overlap), way = 2 * (ra + rb) + 2 * rest;
+    return apart >= -(overlap + more) || way <= more ? 1 : more / way;
 }
 
 static int island_of(const tg_model *m, const tg_rows *r, const tg_touch *t)

@@ -79,21 +79,21 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
-    tg_info info = {.status = TG_STEP_SOLVED, .contacts = r->ntouch, .rows = r->nrow, .islands = r->nisland};
-    info.law = s->options.law;
+    tg_info *info = &s->info;
+    *info = (tg_info){.status = TG_STEP_SOLVED, .contacts = r->ntouch, .rows = r->nrow, .islands = r->nisland};
+    info->law = s->options.law;
     bool relaxed = !tg_cone_law_is_default(tg_step_law(s));
     for (int i = 0; i < r->nisland; i++)
     {
-        add_island(&info, &r->island[i].result);
-        info.unrelaxed = fmax(info.unrelaxed, relaxed ? r->island[i].unrelaxed : info.residual);
+        add_island(info, &r->island[i].result);
+        info->unrelaxed = fmax(info->unrelaxed, relaxed ? r->island[i].unrelaxed : info->residual);
     }
     if (is_beyond_rounding(r, s->options.tolerance))
-        info.status = TG_STEP_PARTIAL;
+        info->status = TG_STEP_PARTIAL;
     for (int i = 0; i < r->ntouch; i++)
-        info.penetration = tg_larger(info.penetration, -r->touch[i].phi);
-    info.work = impulse_work(m, w);
-    info.capacity = r->capacity.contacts > 0 ? (double)r->ntouch / r->capacity.contacts : 0;
-    s->info = info;
+        info->penetration = tg_larger(info->penetration, -r->touch[i].phi);
+    info->work = impulse_work(m, w);
+    info->capacity = r->capacity.contacts > 0 ? (double)r->ntouch / r->capacity.contacts : 0;
     return tg_balance_needed(m, w) ? tg_step_balance(m, w) : TG_OK;
 }
 

@@ -234,6 +234,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     tg_explicit_law explicit_law = tg_explicit_find(o.law); /* the caller's text need not last */
     bool solves = explicit_law == TG_EXPLICIT_NONE;
     o.solver = tg_solver_find(o.solver)->name;
+    w->step->default_solver = strcmp(o.solver, tg_solve_default().solver) == 0;
     w->step->law = solves ? tg_cone_law_find(o.law) : tg_cone_law_at(0);
     o.law = solves ? w->step->law->name : tg_explicit_name((int)explicit_law - TG_EXPLICIT_COMPLIANT);
     bool smoothed = o.backward == TG_BACKWARD_SMOOTHED;

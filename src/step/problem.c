@@ -6,6 +6,7 @@
 #include "contact/explicit.h"
 #include "contact/large.h"
 #include "contact/units.h"
+#include "math/lanes.h"
 #include "step/step.h"
 
 /* from the list of constraints to the problem of every island */
@@ -226,10 +227,12 @@ static void keep_compliance(tg_pause *p, const tg_solve_result *result)
  * 1.5 and 2 it takes the least time, 3 % less than 1. Chains gain most, a hand that holds loses. */
 static bool is_wide(const tg_rows *r, const tg_rows_island *island)
 {
-    int rows = 0;
+    int most = island->dofs + island->dofs / 2, rows = 0;
+    if (island->rows <= most)
+        return false;
     for (const tg_block *b = r->block + island->block; b < r->block + island->block + island->blocks; b++)
         rows += r->warm[island->row + b->row] != 0 || b->kind == TG_BLOCK_EQUALITY ? b->rows : 0;
-    return rows - island->dofs > 0.5 * island->dofs;
+    return rows > most;
 }
 
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -246,7 +249,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                        "implicit_tendons: an island of %d rows; at most %d where tendons couple trees", island->rows,
                        r->capacity.island_rows);
     bool dense = tg_island_is_dense(r, island);
-    bool sparse = island->sparse && (!dense || strcmp(o->solver, tg_solve_default().solver) == 0);
+    bool sparse = island->sparse && (!dense || w->step->default_solver);
     if (!dense)
     {
         tg_need_whole(m, w, island);
@@ -259,7 +262,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.tolerance = o->tolerance;
     options.inner *= share;
     options.effort = o->effort;
-    double push = tg_island_push(r, island);
+    double push = island->relaxed ? 0 : island->push;
     options.relaxable = tg_is_strong_push(push);
     options.staggered_steps = o->staggered_steps;
     options.select = !takes_fixed_steps(o);
@@ -378,7 +381,8 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
 {
     tg_rows *r = w->rows;
     tg_pause *push = &island->pause[TG_ATTEMPT_PUSH];
-    bool pushes = tg_island_push(r, island) > 0;
+    island->push = tg_island_push(r, island);
+    bool pushes = island->push > 0;
     bool pauses = pushes && push->left > 0 && tg_island_is_dense(r, island);
     if (pauses)
         tg_island_relax(r, island);
@@ -463,8 +467,7 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w)
         return TG_OK;
     }
     tg_rows_response(m, w, r->L, s->v_next);
-    for (int k = 0; k < m->nv; k++)
-        s->v_next[k] += s->v_free[k];
+    v4_subtract_scaled(m->nv, -1, s->v_free, s->v_next);
     if (s->within)
         place_velocities(m, w);
     return TG_OK;

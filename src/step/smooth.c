@@ -6,6 +6,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
+#include "math/lanes.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 
@@ -61,8 +62,7 @@ static void fill_extra(const tg_model *m, const tg_work *w)
 
 static void add(int n, const double *x, double *sum)
 {
-    for (int k = 0; k < n; k++)
-        sum[k] += x[k];
+    v4_subtract_scaled(n, -1, x, sum);
 }
 
 /* J^T of every body's wrench at its centre of mass */
@@ -140,8 +140,7 @@ static void smooth_forces(const tg_model *m, tg_work *w)
     tg_newton_euler(m, w, NULL, s->part);
     (together ? tg_passive_and_driven : tg_passive_force)(m, w, s->q, s->v, tg_tendons_late(m, w) ? s->options.dt : 0,
                                                           s->force);
-    for (int k = 0; k < m->nv; k++)
-        s->force[k] -= s->part[k];
+    v4_subtract_scaled(m->nv, 1, s->part, s->force);
     outer_forces(m, w, s->part, &s->bounds, together);
     add(m->nv, s->part, s->force);
 }

@@ -132,6 +132,8 @@ static tg_status not_finite(const tg_model *m, tg_work *w, const char *name, int
 static tg_status check_result(const tg_model *m, tg_work *w)
 {
     const tg_step_work *s = w->step;
+    if (v4_all_finite(m->nv, s->v_next) && v4_all_finite(m->nq, s->q_next))
+        return TG_OK;
     for (int k = 0; k < m->nv; k++)
         if (!isfinite(s->v_next[k]))
             return not_finite(m, w, "v", k, s->v_next[k], s->v[k]);

@@ -73,6 +73,7 @@ typedef struct tg_step_work
     const tg_params *options_params; /* with which they were completed; NULL: none are */
     uint64_t options_generation;
     const struct tg_cone_law *law; /* of contacts that are solved for */
+    bool default_solver;           /* the solver is that of tg_solve_default */
     tg_contact_settings settings;  /* of the contact laws */
     tg_info info;
     tg_profile profile; /* of the step that is being taken (profile.c) */
