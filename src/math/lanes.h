@@ -120,10 +120,17 @@ TG_INLINE void v4_multiply(int m, int n, const double *A, int lda, const double 
         y[i] = v4_dot_of(n, A + (size_t)i * (size_t)lda, x);
 }
 
+enum
+{
+    V4_STRIP = 8 /* vectors of sums: half of the registers of AVX2 */
+};
+
 /* columns 4 p .. of the sum of rows i times x_i, `count` vectors of them */
 TG_INLINE void v4_add_rows(int m, int count, const double *A, int lda, const double *x, double *y)
 {
-    v4 sum[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
+    v4 sum[V4_STRIP];
+    for (int c = 0; c < count; c++)
+        sum[c] = v4_zero();
     TG_NO_UNROLL
     for (int i = 0; i < m; i++, A += lda)
         for (int c = 0; c < count; c++)
@@ -137,8 +144,13 @@ TG_INLINE void v4_add_rows(int m, int count, const double *A, int lda, const dou
 TG_INLINE void v4_multiply_transposed(int m, int n, const double *A, int lda, const double *x, double *y)
 {
     int p = 0;
-    for (; p + 3 * V4_LANES < n; p += V4_LANES * V4_LANES)
-        v4_add_rows(m, V4_LANES, A + p, lda, x, y + p);
+    for (; p + (V4_STRIP - 1) * V4_LANES < n; p += V4_STRIP * V4_LANES)
+        v4_add_rows(m, V4_STRIP, A + p, lda, x, y + p);
+    if (p + 3 * V4_LANES < n)
+    {
+        v4_add_rows(m, 4, A + p, lda, x, y + p);
+        p += 4 * V4_LANES;
+    }
     if (p + 2 * V4_LANES < n)
         v4_add_rows(m, 3, A + p, lda, x, y + p);
     else if (p + V4_LANES < n)

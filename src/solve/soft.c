@@ -57,6 +57,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         *vector[i] = TG_TAKE(scratch, double, ld, "soft: vector");
     p->J = TG_TAKE(scratch, double, numbers, "soft: rows of J");
+    p->transposed = TG_TAKE(scratch, double, p->narrow ? 0 : FEW *ld, "soft: its transpose");
     p->packed = TG_TAKE(scratch, double, numbers, "soft: rows of a group");
     p->H = TG_TAKE(scratch, double, p->narrow ? 0 : square, "soft: matrix");
     tg_skyline_place(&p->skyline, p->narrow ? 0 : rows, scratch);
@@ -572,6 +573,22 @@ static void copy_tree(tg_soft *p, const tg_tree_rows *tree, int dof, int first, 
     }
 }
 
+/* J^T, zero behind the last row */
+static void transpose(tg_soft *p)
+{
+    const int ld = v4_pad(p->rows);
+    for (int i = 0; i < p->rows; i += V4_LANES)
+        for (int c = 0; c < p->ld; c += V4_LANES)
+        {
+            v4 x[V4_LANES];
+            for (int r = 0; r < V4_LANES; r++)
+                x[r] = i + r < p->rows ? v4_loadu(p->J + (ptrdiff_t)(i + r) * p->ld + c) : v4_zero();
+            v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
+            for (int r = 0; r < V4_LANES && c + r < p->dims; r++)
+                v4_storeu(p->transposed + (ptrdiff_t)(c + r) * ld + i, x[r]);
+        }
+}
+
 static void make_one_group(tg_soft *p)
 {
     const tg_island *island = p->island;
@@ -596,13 +613,15 @@ static void make_one_group(tg_soft *p)
     for (int i = 0; i < p->rows; i++)
         if (p->in_full[i] >= 0)
             copy_full_row(p, p->group, p->in_full[i], p->J + (ptrdiff_t)i * p->ld);
+    transpose(p);
 }
 
 /* false when there is no room for them */
 static bool make_groups(tg_soft *p)
 {
     size_t J = 0;
-    if (is_one_group(p))
+    p->single = is_one_group(p);
+    if (p->single)
     {
         make_one_group(p);
         return true;
@@ -676,20 +695,24 @@ bool tg_soft_build(tg_soft *p)
 
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
 {
+    if (p->single)
+    {
+        v4_multiply_transposed(p->dims, p->rows, p->transposed, v4_pad(p->rows), x, out);
+        return;
+    }
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
-        const double *at = g->size == p->dims ? x : p->at;
-        for (int c = 0; c < g->size && at != x; c++)
+        for (int c = 0; c < g->size; c++)
             p->at[c] = x[support[c]];
-        v4_multiply(g->rows, g->size, p->J + g->J, g->ld, at, out + g->row);
+        v4_multiply(g->rows, g->size, p->J + g->J, g->ld, p->at, out + g->row);
     }
 }
 
 double tg_soft_bound(const tg_soft *p, const double *x)
 {
     double worst = 0;
-    if (p->groups == 1)
+    if (p->single)
     {
         tg_soft_velocity(p, x, p->velocity);
         return v4_most(p->rows, p->velocity, NULL);
@@ -708,16 +731,16 @@ double tg_soft_bound(const tg_soft *p, const double *x)
 
 void tg_soft_push(const tg_soft *p, const double *L, double *x)
 {
+    if (p->single)
+    {
+        v4_multiply_transposed(p->rows, p->dims, p->J, p->ld, L, x);
+        return;
+    }
     memset(x, 0, sizeof(double) * (size_t)p->dims);
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
         const double *J = p->J + g->J, *force = L + g->row;
-        if (g->size == p->dims && p->groups == 1)
-        {
-            v4_multiply_transposed(g->rows, g->size, J, g->ld, force, x);
-            continue;
-        }
         int first = 0;
         while (first < g->rows && force[first] == 0)
             first++;

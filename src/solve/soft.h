@@ -83,7 +83,8 @@ typedef struct tg_soft
     int *support; /* dofs of the groups */
     int *dof;     /* of the trees -> place in vectors, -1: nothing moves it; */
     int *dof_at;  /* and back */
-    double *J;
+    bool single;            /* there is one group, with all dofs */
+    double *J, *transposed; /* J^T: of a single group */
     double *mu;       /* coefficient of a contact's tangent */
     double *give;     /* the law's own compliance */
     double *g, *own;  /* own: G_ii */
