@@ -336,8 +336,7 @@ TG_INLINE v4 subtract_before(int columns, const double *A, const double *x, v4 o
 
 /* One column of a substitution: what lane c of x takes off the lanes in `rows`. The product with the inverse does not
  * wait for x. */
-#define SUBSTITUTE(x, c, rows) \
-    ((x)-v4_keep(rows, D[c]) * V4_SHUFFLE(inverse, c, c, c, c) * V4_SHUFFLE(x, c, c, c, c))
+#define SUBSTITUTE(x, c, rows) ((x)-v4_keep(rows, D[c]) * V4_SHUFFLE(inverse, c, c, c, c) * V4_SHUFFLE(x, c, c, c, c))
 
 /* x = L^-1 x, L the lower triangle of a tile whose diagonal has these inverses; in registers */
 TG_INLINE v4 substitute_lower(const v4 D[V4_LANES], v4 inverse, v4 x)

@@ -593,8 +593,7 @@ static void make_one_group(tg_soft *p)
 {
     const tg_island *island = p->island;
     int dof = 0, first = 0;
-    p->group[p->groups++] =
-        (tg_soft_group){.rows = p->rows, .blocks = p->blocks, .size = p->dims, .ld = p->ld};
+    p->group[p->groups++] = (tg_soft_group){.rows = p->rows, .blocks = p->blocks, .size = p->dims, .ld = p->ld};
     for (int k = 0; k < p->dims; k++)
         p->support[k] = k;
     if (island->trees > 1)

@@ -78,33 +78,33 @@ typedef struct tg_soft
     int rows, blocks, groups, dims, ld;
     tg_soft_block *block;
     tg_soft_group *group;
-    int *source;  /* row of the island, */
-    int *row_of;  /* and for each of these the row here; -1: left out */
-    int *support; /* dofs of the groups */
-    int *dof;     /* of the trees -> place in vectors, -1: nothing moves it; */
-    int *dof_at;  /* and back */
+    int *source;            /* row of the island, */
+    int *row_of;            /* and for each of these the row here; -1: left out */
+    int *support;           /* dofs of the groups */
+    int *dof;               /* of the trees -> place in vectors, -1: nothing moves it; */
+    int *dof_at;            /* and back */
     bool single;            /* there is one group, with all dofs */
     double *J, *transposed; /* J^T: of a single group */
-    double *mu;       /* coefficient of a contact's tangent */
-    double *give;     /* the law's own compliance */
-    double *g, *own;  /* own: G_ii */
-    double *diagonal; /* G_ii of all rows of the island */
-    double speed;     /* the largest |g| */
-    double size;      /* a power of two near the geometric mean of G_ii */
-    double least;     /* the compliance from which the limit is reached (solver_newton.c), */
-    double pace;      /* and how fast the largest impulse moves its contact with it (m/s) */
-    bool boxes;       /* dry friction is among the blocks */
-    bool built;       /* groups and J are there */
-    bool *left_out;   /* blocks of the island that stay open (soft_open.c), */
-    bool partial;     /* if there are any, */
-    bool again;       /* and some of them would close: the problem with these is next, */
-    bool resumed;     /* now */
-    bool whole;       /* they are back because the short search failed without them */
-    bool contradicts; /* there is no solution, or none that is worth the search */
-    bool kept;        /* island->z was written */
-    double refined;   /* as in tg_solve_result, */
-    bool began;       /* this too */
-    double *from;     /* the impulses that it starts from */
+    double *mu;             /* coefficient of a contact's tangent */
+    double *give;           /* the law's own compliance */
+    double *g, *own;        /* own: G_ii */
+    double *diagonal;       /* G_ii of all rows of the island */
+    double speed;           /* the largest |g| */
+    double size;            /* a power of two near the geometric mean of G_ii */
+    double least;           /* the compliance from which the limit is reached (solver_newton.c), */
+    double pace;            /* and how fast the largest impulse moves its contact with it (m/s) */
+    bool boxes;             /* dry friction is among the blocks */
+    bool built;             /* groups and J are there */
+    bool *left_out;         /* blocks of the island that stay open (soft_open.c), */
+    bool partial;           /* if there are any, */
+    bool again;             /* and some of them would close: the problem with these is next, */
+    bool resumed;           /* now */
+    bool whole;             /* they are back because the short search failed without them */
+    bool contradicts;       /* there is no solution, or none that is worth the search */
+    bool kept;              /* island->z was written */
+    double refined;         /* as in tg_solve_result, */
+    bool began;             /* this too */
+    double *from;           /* the impulses that it starts from */
 
     /* the iterate */
     double eps;
