@@ -122,7 +122,7 @@ TG_INLINE void v4_multiply(int m, int n, const double *A, int lda, const double 
 
 enum
 {
-    V4_STRIP = 8 /* vectors of sums: half of the registers of AVX2 */
+    V4_STRIP = 2 * V4_LANES /* vectors of sums: half of the registers of AVX2 */
 };
 
 /* columns 4 p .. of the sum of rows i times x_i, `count` vectors of them */
@@ -146,16 +146,11 @@ TG_INLINE void v4_multiply_transposed(int m, int n, const double *A, int lda, co
     int p = 0;
     for (; p + (V4_STRIP - 1) * V4_LANES < n; p += V4_STRIP * V4_LANES)
         v4_add_rows(m, V4_STRIP, A + p, lda, x, y + p);
-    if (p + 3 * V4_LANES < n)
-    {
-        v4_add_rows(m, 4, A + p, lda, x, y + p);
-        p += 4 * V4_LANES;
-    }
-    if (p + 2 * V4_LANES < n)
-        v4_add_rows(m, 3, A + p, lda, x, y + p);
-    else if (p + V4_LANES < n)
+    for (; p + (V4_LANES - 1) * V4_LANES < n; p += V4_LANES * V4_LANES)
+        v4_add_rows(m, V4_LANES, A + p, lda, x, y + p);
+    for (; p + V4_LANES < n; p += 2 * V4_LANES)
         v4_add_rows(m, 2, A + p, lda, x, y + p);
-    else if (p < n)
+    if (p < n)
         v4_add_rows(m, 1, A + p, lda, x, y + p);
 }
 
@@ -173,8 +168,10 @@ TG_INLINE double v4_most(int n, const double *a, const double *b)
         most = v4_select(x > most, x, most);
         finite += x - x;
     }
-    double low = most[0] > most[1] ? most[0] : most[1], high = most[2] > most[3] ? most[2] : most[3];
-    return (low > high ? low : high) + v4_sum(finite);
+    double result = 0;
+    for (int r = 0; r < V4_LANES; r++)
+        result = most[r] > result ? most[r] : result;
+    return result + v4_sum(finite);
 }
 
 /* whether all of n numbers are finite */

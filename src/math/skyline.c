@@ -331,7 +331,7 @@ TG_INLINE v4 subtract_before(int columns, const double *A, const double *x, v4 o
     for (int k = 0; k < columns; k += V4_LANES, A += TILE)
         for (int c = 0; c < V4_LANES; c++)
             sum[c] -= v4_loadu(A + V4_LANES * c) * v4_splat(x[k + c]);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[V4_LANES - 1]);
 }
 
 /* One column of a substitution: what lane c of x takes off the lanes in `rows`. The product with the inverse does not
@@ -343,14 +343,14 @@ TG_INLINE v4 substitute_lower(const v4 D[V4_LANES], v4 inverse, v4 x)
 {
     x = SUBSTITUTE(x, 0, v4_lanes_from(1));
     x = SUBSTITUTE(x, 1, v4_lanes_from(2));
-    x = SUBSTITUTE(x, 2, v4_lanes_from(3));
+    x = SUBSTITUTE(x, 2, v4_lanes_from(V4_LANES - 1));
     return x * inverse;
 }
 
 /* x = U^-1 x, U the upper triangle of a tile */
 TG_INLINE v4 substitute_upper(const v4 D[V4_LANES], v4 inverse, v4 x)
 {
-    x = SUBSTITUTE(x, 3, ~v4_lanes_from(3));
+    x = SUBSTITUTE(x, V4_LANES - 1, ~v4_lanes_from(V4_LANES - 1));
     x = SUBSTITUTE(x, 2, ~v4_lanes_from(2));
     x = SUBSTITUTE(x, 1, ~v4_lanes_from(1));
     return x * inverse;
@@ -382,7 +382,8 @@ void tg_skyline_solve(const tg_skyline *s, double *b)
         const int *order = s->order + V4_LANES * i;
         double *own = x + V4_LANES * i;
         int first = V4_LANES * s->start[i], columns = V4_LANES * i - first;
-        v4 right = s->symmetric ? v4_loadu(own) : v4_set(own[order[0]], own[order[1]], own[order[2]], own[order[3]]);
+        v4 right = s->symmetric ? v4_loadu(own)
+                                : v4_set(own[order[0]], own[order[1]], own[order[2]], own[order[V4_LANES - 1]]);
         load_tile(lower + (ptrdiff_t)TILE * i, D);
         right = subtract_before(columns, lower + (ptrdiff_t)V4_LANES * first, x + first, right);
         v4_storeu(own, substitute_lower(D, s->symmetric ? v4_loadu(s->inverse + V4_LANES * i) : v4_splat(1), right));

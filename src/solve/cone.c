@@ -30,15 +30,10 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
     cones->ld = v4_pad(rows);
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
-    size_t ld = (size_t)cones->ld;
-    double *next = TG_TAKE(scratch, double, ((size_t)rows + 3) * ld, "contact: scale, sizes of free rows, G and g");
-    if (next != NULL)
-    {
-        cones->scale = next;
-        cones->least = next + ld;
-        cones->g = next + 2 * ld;
-        cones->G = next + 3 * ld;
-    }
+    cones->scale = TG_TAKE(scratch, double, rows, "contact: scale");
+    cones->least = TG_TAKE(scratch, double, rows, "contact: sizes of free rows");
+    cones->G = TG_TAKE(scratch, double, (size_t)rows *(size_t)cones->ld, "contact: scaled Delassus matrix");
+    cones->g = TG_TAKE(scratch, double, cones->ld, "contact: scaled free velocity");
     return !scratch->failed;
 }
 

@@ -9,8 +9,9 @@
 
 enum
 {
-    PANEL = 2 * V4_LANES, /* columns of a symmetric product at a time: a tile of gemm.c */
-    FEW = 8 * V4_LANES    /* dofs: a product with all of them costs as much as gathering those that a row moves. Robots
+    PANEL = V4_STRIP, /* columns of a symmetric product at a time: a tile of gemm.c */
+    FEW = V4_STRIP *
+          V4_LANES /* dofs: a product with all of them costs as much as gathering those that a row moves. Robots
                              with 30 and 32 take as long either way, with 36 and more longer (bench/wide.py). */
 };
 
@@ -791,8 +792,8 @@ static void pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_b
     }
     if (d == 1)
         combine_rows(1, ld, S, J, out);
-    else if (d == 3)
-        combine_rows(3, ld, S, J, out);
+    else if (d == 1 + 2) /* a normal and two tangents */
+        combine_rows(1 + 2, ld, S, J, out);
     else
         combine_rows(d, ld, S, J, out);
 }
