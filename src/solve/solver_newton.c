@@ -42,10 +42,10 @@ static const double top = 0x1p-10;                         /* of the mean G_ii: 
 static const double middle = 0x1p-17;                      /* of the interior point */
 static const double creep = 1e-2;      /* of the tolerance: how fast what holds moves with the least compliance */
 static const double heap_creep = 0.25; /* the same in heaps, section "many bodies" */
-static const double last_goal = 1e-4;  /* of the tolerance: the violation at the least compliance. z of what creeps is
-                                         wrong by violation / eps, so it is small beside how fast that creeps */
 static const double coarse =
-    1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
+    1e-4; /* the violation that a solution may have. Of the tolerance at the least compliance: z of
+                                      what creeps is wrong by violation / eps, so it is small beside how fast that
+                                      creeps. On a rung above: of eps / mean G_ii times the largest free velocity. */
 static const double turned =
     0.02;                      /* of L_N: so near its cone an impulse of the previous step was on it: 10 rad/s, 2 ms */
 static const double slow = 10; /* of either creep: less is slow enough */
@@ -237,7 +237,7 @@ static double largest_own(const tg_soft *p)
 
 static double rung_goal(const tg_soft *p, double eps, const tg_solve_options *o)
 {
-    return tg_larger(last_goal * o->tolerance, eps > p->least ? coarse * eps / p->size * p->speed : 0);
+    return coarse * tg_larger(o->tolerance, eps > p->least ? eps / p->size * p->speed : 0);
 }
 
 static bool soft(tg_soft *p, const tg_solve_options *o)
@@ -333,7 +333,7 @@ static void give_share(tg_soft *p, double share, int attempt)
 /* Newton at this share; below `last` there is none. */
 static bool solve_share(tg_soft *p, double share, double last, int attempt, const tg_solve_options *o)
 {
-    double goal = share > last ? tg_larger(creep * o->tolerance, coarse * share * p->speed) : last_goal * o->tolerance;
+    double goal = share > last ? tg_larger(creep * o->tolerance, coarse * share * p->speed) : coarse * o->tolerance;
     give_share(p, share > last ? share : 0, attempt);
     return tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = goal});
 }
