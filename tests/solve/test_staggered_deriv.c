@@ -162,7 +162,8 @@ static void look(motion kind, uint64_t seed, table *t)
     static run at, step[4];
     static const double sign[4] = {2, 1, -1, -2};
     const double h = 1e-4, aim = 1e-15;
-    double dx[ROWS] = {0}, law[ROWS], ds[ROWS], s[4][ROWS], work[ROWS * ROWS + 7 * ROWS];
+    _Alignas(64) double s[4][ROWS]; /* tg_cones_velocity stores whole vectors */
+    double dx[ROWS] = {0}, law[ROWS], ds[ROWS], work[ROWS * ROWS + 7 * ROWS];
     int order[ROWS], done = 0;
     start(&at, kind, seed, 0);
     for (int k = 0; k < 4; k++)
