@@ -407,6 +407,26 @@ bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */
 void tg_make_islands(const tg_model *m, tg_work *w);
 
+/* the root of the set of trees that a tree was joined to, in tree_root */
+static inline int tg_tree_root(const tg_rows *r, int tree)
+{
+    while (r->tree_root[tree] != tree)
+        tree = r->tree_root[tree] = r->tree_root[r->tree_root[tree]];
+    return tree;
+}
+
+/* joins two of them: the smaller root is that of both */
+static inline int tg_join_trees(const tg_rows *r, int a, int b)
+{
+    a = tg_tree_root(r, a);
+    b = tg_tree_root(r, b);
+    r->tree_root[a > b ? a : b] = a < b ? a : b;
+    return a < b ? a : b;
+}
+
+/* Whether several trees are solved in velocity space; work: multiplications of J^T N J. (islands.c) */
+bool tg_is_loose(int rows, int dofs, double work);
+
 /* whether an island is solved with dense matrices, or can be */
 static inline bool tg_island_is_dense(const tg_rows *r, const tg_rows_island *island)
 {
@@ -500,7 +520,8 @@ void tg_placing_laws(tg_work *w, const tg_contact_settings *settings, const tg_r
 bool tg_island_relax(tg_rows *r, tg_rows_island *island);
 bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
 
-/* m/s: the fastest push that it can do without for one step */
+/* m/s: the push of a constraint, and the fastest one that an island can do without for one step */
+double tg_constraint_push(const tg_rows *r, const tg_constraint *c);
 double tg_island_push(const tg_rows *r, const tg_rows_island *island);
 
 /* whether doing without such a push would make a difference */
