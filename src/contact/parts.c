@@ -14,11 +14,6 @@
 #include "math/support.h"
 #include "solve/tolerance.h"
 
-enum
-{
-    VECTORS = 10 /* over the rows of a part */
-};
-
 typedef struct splitting
 {
     const tg_model *m;
@@ -43,9 +38,13 @@ typedef struct splitting
 typedef struct part
 {
     tg_island island;
-    int *row; /* of the island */
-    double *L, *sigma;
     double work; /* as in tg_rows_island */
+    int *row;    /* of the island */
+    double *g, *speed, *bias, *give, *diagonal, *warm, *warm_z;
+    double *L, *sigma, *z;
+    int *column_row; /* of all trees, one behind the other */
+    uint64_t *support;
+    double *Y;
 } part;
 
 /* ---- which parts ---- */
@@ -65,25 +64,34 @@ static bool is_of(const splitting *s, int tree)
     return s->r->tree_columns[tree] > 0 && &s->r->island[s->r->tree_island[tree]] == s->island;
 }
 
-/* A contact that carried nothing, and opens with the velocities before the step, without impulses, and with those of
- * the previous step: by more than what is little beside the largest free velocity. */
-static bool stays_open(const splitting *s, const tg_block *b, const double *sigma, double least)
+/* Contacts that carried nothing, and open with the velocities before the step and without impulses: by more than what
+ * is little beside the largest free velocity, `least`. */
+static void find_open(splitting *s, double least)
 {
     const tg_island *whole = &s->whole;
-    int row = b->row;
-    return b->kind == TG_BLOCK_CONTACT && !(whole->diagonal[row] * whole->warm[row] > TG_NO_FORCE) &&
-           sigma[row] > least && whole->g[row] > least && whole->speed[row] + whole->bias[row] > least;
+    for (int k = 0; k < whole->blocks; k++)
+    {
+        int row = whole->block[k].row;
+        s->open[k] = whole->block[k].kind == TG_BLOCK_CONTACT &&
+                     !(whole->diagonal[row] * whole->warm[row] > TG_NO_FORCE) && whole->g[row] > least &&
+                     whole->speed[row] + whole->bias[row] > least;
+    }
 }
 
-static void find_open(splitting *s)
+/* Of these, those that open with the impulses of the previous step, too. */
+static void confirm_open(splitting *s, double least)
 {
-    const tg_island *whole = &s->whole;
-    double speed = 0, *sigma = s->sigma;
+    tg_island_velocity(&s->whole, s->whole.warm, false, s->sigma);
+    for (int k = 0; k < s->whole.blocks; k++)
+        s->open[k] = s->open[k] && s->sigma[s->whole.block[k].row] > least;
+}
+
+static double largest_velocity(const tg_island *whole)
+{
+    double most = 0;
     for (int i = 0; i < whole->rows; i++)
-        speed = tg_larger(speed, fabs(whole->g[i]));
-    tg_island_velocity(whole, whole->warm, false, sigma);
-    for (int k = 0; k < whole->blocks; k++)
-        s->open[k] = stays_open(s, &whole->block[k], sigma, TG_NEAR * speed);
+        most = tg_larger(most, fabs(whole->g[i]));
+    return most;
 }
 
 /* Joins the trees of all blocks that are not left out; a part that is joined is not solved. Returns how many parts there
@@ -133,45 +141,94 @@ static void list_blocks(splitting *s, int root, part *p, tg_block *block)
     }
 }
 
-/* columns of a tree that are in the part, with their support */
-static bool copy_tree(const splitting *s, int tree, tg_tree_rows *to, tg_arena *arena)
+static int count_columns(const splitting *s, int tree)
+{
+    const int *row = s->r->column_row + s->r->tree_column[tree];
+    int columns = 0;
+    for (int j = 0; j < s->r->tree_columns[tree]; j++)
+        columns += s->place[row[j] - s->island->row] >= 0;
+    return columns;
+}
+
+/* columns of a tree that are in the part, with their support, at the places that p->column_row, support and Y say */
+static void copy_tree(const splitting *s, int tree, const part *p, tg_tree_rows *to)
 {
     const tg_rows *r = s->r;
-    const int *from_row = r->column_row + r->tree_column[tree], n = s->m->tree_ndof[tree], words = tg_chain_words(n);
-    int from_ld = v4_pad(r->tree_columns[tree]), columns = 0;
-    for (int j = 0; j < r->tree_columns[tree]; j++)
-        columns += s->place[from_row[j] - s->island->row] >= 0;
-    int ld = v4_pad(columns), at = 0;
-    int *row = TG_TAKE(arena, int, ld, "part: rows of columns");
-    uint64_t *support = TG_TAKE(arena, uint64_t, words * ld / V4_LANES, "part: support");
-    double *Y = TG_TAKE(arena, double, n *ld, "part: Y");
-    if (arena->failed)
-        return false;
-    *to = (tg_tree_rows){.dofs = n, .columns = columns, .ld = ld, .row = row, .Y = Y, .support = support};
-    memset(support, 0, sizeof *support * (size_t)(words * ld / V4_LANES));
-    memset(Y, 0, sizeof *Y * (size_t)(n * ld));
+    const int *row = r->column_row + r->tree_column[tree], n = s->m->tree_ndof[tree], words = tg_chain_words(n);
+    int columns = count_columns(s, tree), ld = v4_pad(columns), from_ld = v4_pad(r->tree_columns[tree]), at = 0;
+    *to =
+        (tg_tree_rows){.dofs = n, .columns = columns, .ld = ld, .row = p->column_row, .Y = p->Y, .support = p->support};
+    memset(p->support, 0, sizeof *p->support * (size_t)(words * ld / V4_LANES));
+    memset(p->Y, 0, sizeof *p->Y * (size_t)(n * ld));
     for (int j = 0; j < r->tree_columns[tree]; j++)
     {
         const uint64_t *bits = tg_tree_support(r, tree) + j / V4_LANES * words;
         const double *from = r->Y + r->tree_start[tree] + j;
-        int place = s->place[from_row[j] - s->island->row];
+        int place = s->place[row[j] - s->island->row];
         if (place < 0)
             continue;
         for (int w = 0; w < words; w++)
-            support[at / V4_LANES * words + w] |= bits[w];
+            p->support[at / V4_LANES * words + w] |= bits[w];
         for (int k = 0; k < n; k++)
-            Y[k * ld + at] = from[(ptrdiff_t)k * from_ld];
-        row[at++] = place;
+            p->Y[k * ld + at] = from[(ptrdiff_t)k * from_ld];
+        p->column_row[at++] = place;
     }
-    return true;
 }
 
-static const double *gather(const part *p, const double *from, tg_arena *arena)
+static void copy_trees(const splitting *s, int root, part *p, tg_tree_rows *tree)
 {
-    double *to = TG_TAKE(arena, double, p->island.rows, "part: vector");
-    for (int i = 0; i < p->island.rows && to != NULL; i++)
+    tg_island *to = &p->island;
+    for (int t = 0; t < s->m->ntree; t++)
+        if (is_of(s, t) && tg_tree_root(s->r, t) == root)
+        {
+            copy_tree(s, t, p, &tree[to->trees]);
+            p->column_row += tree[to->trees].ld;
+            p->support += tree[to->trees].ld / V4_LANES * tg_chain_words(s->m->tree_ndof[t]);
+            p->Y += tree[to->trees].ld * s->m->tree_ndof[t];
+            to->dofs += tree[to->trees++].dofs;
+        }
+}
+
+/* Vectors over rows and trees of so many rows and columns; columns are padded to whole v4. */
+static void take_vectors(const tg_model *m, part *p, int rows, size_t columns, tg_arena *arena)
+{
+    double **const vectors[] = {&p->g,    &p->speed,  &p->bias, &p->give,  &p->diagonal,
+                                &p->warm, &p->warm_z, &p->L,    &p->sigma, &p->z};
+    size_t most = 0;
+    for (int t = 0; t < m->ntree; t++)
+        most = (size_t)m->tree_ndof[t] > most ? (size_t)m->tree_ndof[t] : most;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        *vectors[i] = TG_TAKE(arena, double, rows, "part: vectors");
+    p->column_row = TG_TAKE(arena, int, columns, "part: rows of columns");
+    p->support = TG_TAKE(arena, uint64_t, columns / V4_LANES * (size_t)tg_chain_words((int)most), "part: support");
+    p->Y = TG_TAKE(arena, double, columns *most, "part: Y");
+}
+
+static void gather(const part *p, const double *from, double *to)
+{
+    for (int i = 0; i < p->island.rows; i++)
         to[i] = from[p->row[i]];
-    return to;
+}
+
+static void gather_vectors(const splitting *s, part *p)
+{
+    const tg_island *whole = &s->whole;
+    tg_island *to = &p->island;
+    gather(p, whole->g, p->g);
+    gather(p, whole->speed, p->speed);
+    gather(p, whole->bias, p->bias);
+    gather(p, whole->give, p->give);
+    gather(p, whole->diagonal, p->diagonal);
+    gather(p, s->from, p->warm);
+    gather(p, s->r->warm_z + s->island->row, p->warm_z);
+    to->g = p->g;
+    to->speed = p->speed;
+    to->bias = p->bias;
+    to->give = p->give;
+    to->diagonal = p->diagonal;
+    to->warm = p->warm;
+    to->warm_z = p->warm_z;
+    to->z = p->z;
 }
 
 /* the part of the tree `root`, in memory of the arena; false when there is too little */
@@ -181,27 +238,23 @@ static bool build(splitting *s, int root, part *p, tg_arena *arena)
     tg_island *to = &p->island;
     tg_block *block = TG_TAKE(arena, tg_block, whole->blocks, "part: blocks");
     tg_tree_rows *tree = TG_TAKE(arena, tg_tree_rows, whole->trees, "part: trees");
+    size_t columns = 0;
     *p = (part){.row = TG_TAKE(arena, int, whole->rows, "part: rows")};
     if (arena->failed)
         return false;
     list_blocks(s, root, p, block);
+    for (int t = 0; t < s->m->ntree; t++)
+        if (is_of(s, t) && tg_tree_root(s->r, t) == root)
+            columns += (size_t)v4_pad(count_columns(s, t));
+    take_vectors(s->m, p, to->rows, columns, arena);
+    if (arena->failed)
+        return false;
+    copy_trees(s, root, p, tree);
+    gather_vectors(s, p);
     to->block = block;
     to->tree = tree;
-    for (int t = 0; t < s->m->ntree && !arena->failed; t++)
-        if (is_of(s, t) && tg_tree_root(s->r, t) == root && copy_tree(s, t, &tree[to->trees], arena))
-            to->dofs += tree[to->trees++].dofs;
-    to->g = gather(p, whole->g, arena);
-    to->speed = gather(p, whole->speed, arena);
-    to->bias = gather(p, whole->bias, arena);
-    to->give = gather(p, whole->give, arena);
-    to->diagonal = gather(p, whole->diagonal, arena);
-    to->warm = gather(p, s->from, arena);
-    to->warm_z = gather(p, s->r->warm_z + s->island->row, arena);
     to->ldg = v4_pad(to->rows);
-    p->L = TG_TAKE(arena, double, to->rows, "part: impulses");
-    p->sigma = TG_TAKE(arena, double, to->rows, "part: velocities");
-    to->z = TG_TAKE(arena, double, to->rows, "part: z");
-    return !arena->failed;
+    return true;
 }
 
 /* G of the part; NULL when there is no room */
@@ -309,7 +362,7 @@ static bool solve_small(splitting *s, int root, tg_solve_result *result)
     for (int i = 0; i < p.island.rows && solved; i++)
     {
         s->L[p.row[i]] = p.L[i];
-        s->z[p.row[i]] = result->z ? p.island.z[i] : p.L[i];
+        s->z[p.row[i]] = result->z ? p.z[i] : p.L[i];
     }
     tg_arena_release(arena, mark);
     arena->failed = false;
@@ -436,8 +489,13 @@ tg_parts tg_solve_parts(const tg_model *m, tg_work *w, tg_rows_island *island, c
     tg_parts found = TG_PARTS_NONE;
     if (take(&s, arena))
     {
-        find_open(&s);
-        found = iterate(&s);
+        double least = TG_NEAR * largest_velocity(&s.whole);
+        find_open(&s, least);
+        if (join(&s) > 1)
+        {
+            confirm_open(&s, least);
+            found = iterate(&s);
+        }
     }
     island->result = s.result;
     island->result.status = found == TG_PARTS_SOLVED ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL;
@@ -458,22 +516,16 @@ size_t tg_parts_scratch(const tg_model *m, const tg_capacity *c)
     tg_arena count = {0};
     tg_rows_island island = {.rows = c->rows, .blocks = c->constraints};
     splitting s = {.m = m, .island = &island};
-    int rows = c->island_rows, trees = m->ntree < TG_DENSE_DOFS ? m->ntree : TG_DENSE_DOFS, most = 0;
+    part p;
+    int rows = c->island_rows, trees = m->ntree < TG_DENSE_DOFS ? m->ntree : TG_DENSE_DOFS;
     if (m->ntree < 2)
         return 0;
-    for (int t = 0; t < m->ntree; t++)
-        most = m->tree_ndof[t] > most ? m->tree_ndof[t] : most;
     take(&s, &count);
     TG_TAKE(&count, double, c->rows, "part: impulses of the island");
     TG_TAKE(&count, tg_block, c->constraints, "part: blocks");
     TG_TAKE(&count, tg_tree_rows, m->ntree, "part: trees");
     TG_TAKE(&count, int, c->rows, "part: rows");
-    for (int i = 0; i < VECTORS; i++)
-        TG_TAKE(&count, double, rows, "part: vectors");
+    take_vectors(m, &p, rows, 2 * (size_t)rows + V4_LANES * (size_t)trees, &count);
     TG_TAKE(&count, double, rows *v4_pad(rows) + V4_LANES, "part: G");
-    size_t columns = 2 * (size_t)rows + V4_LANES * (size_t)trees;
-    TG_TAKE(&count, double, columns *(size_t)most, "part: Y");
-    TG_TAKE(&count, int, columns, "part: rows of columns");
-    TG_TAKE(&count, uint64_t, tg_support_room(m, (int)columns), "part: support");
-    return count.used + 3 * TG_ALIGN * (size_t)trees;
+    return count.used;
 }
