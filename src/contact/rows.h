@@ -234,7 +234,7 @@ static inline int tg_slot_count(int n)
     X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
     X(int, column_row, c->columns, "row of each column")                                                               \
     X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
-    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; sparse islands of several trees: M^-1 J_t^T")                        \
+    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; islands of several trees without dense matrices: M^-1 J_t^T")                        \
     X(tg_tree_rows, tree_rows, m->ntree, "of the trees that constraints touch, island by island")                      \
     X(double, diagonal, c->rows, "G_ii")                                                                               \
     X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
@@ -477,8 +477,8 @@ static inline const uint64_t *tg_tree_support(const tg_rows *r, int tree)
 /* J_t^T of all trees and phi of all rows. (fill.c) */
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
 
-/* Y_t, then G of islands with equalities and, with `matrices`, of every island that is not sparse. After the mass
- * matrix was factored. (delassus.c) */
+/* Y_t (all of M^-1 J_t^T of islands that are too large for dense matrices), then G of islands with equalities and, with
+ * `matrices`, of every island that is not sparse. After the mass matrix was factored. (delassus.c) */
 void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices);
 
 /* Y of an island's trees as D^-1/2 L^-T J_t^T, or as all of M^-1 J_t^T (of sparse islands of several trees). */
