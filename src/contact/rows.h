@@ -234,7 +234,7 @@ static inline int tg_slot_count(int n)
     X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
     X(int, column_row, c->columns, "row of each column")                                                               \
     X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
-    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; islands of several trees without dense matrices: M^-1 J_t^T")                        \
+    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; islands of several trees without dense matrices: M^-1 J_t^T")        \
     X(tg_tree_rows, tree_rows, m->ntree, "of the trees that constraints touch, island by island")                      \
     X(double, diagonal, c->rows, "G_ii")                                                                               \
     X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
