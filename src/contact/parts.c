@@ -94,8 +94,8 @@ static double largest_velocity(const tg_island *whole)
     return most;
 }
 
-/* Joins the trees of all blocks that are not left out; a part that is joined is not solved. Returns how many parts there
- * are. */
+/* Joins the trees of all blocks that are not left out; a part that is joined is not solved. Returns the number of
+ * parts. */
 static int join(splitting *s)
 {
     const tg_rows *r = s->r;

@@ -108,7 +108,7 @@ static void measure_friction(measure *m, const tg_block *block)
     m->out.work = tg_larger(m->out.work, work);
 }
 
-/* sigma += Y^T (Y L) of one tree of several, so many of its dofs at a time: rows of columns are looked up once for them */
+/* sigma += Y^T (Y L) of `count` dofs of one tree of several: rows of columns are looked up once for all of them */
 TG_INLINE void add_dofs(const tg_island *island, const tg_tree_rows *tree, int first, int count, const double *L,
                         double *sigma)
 {
