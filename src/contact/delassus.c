@@ -299,7 +299,7 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     list_trees(m, r);
     for (int i = 0; i < r->nisland; i++)
     {
-        r->island[i].half = false;
+        r->island[i].half = r->island[i].dense; /* what is solved with them wants this half first (parts.h) */
         if (!r->island[i].sparse && !r->island[i].late && matrices)
             begin_island(r, &r->island[i]);
     }
@@ -308,7 +308,7 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
         if (r->tree_columns[t] == 0)
             continue;
         const tg_rows_island *island = &r->island[r->tree_island[t]];
-        fill_tree(m, w, t, island->sparse && island->tree < 0);
+        fill_tree(m, w, t, tg_rows_are_whole(island));
         if (island->filled)
             add_tree(m, w, t, island);
     }

@@ -3,21 +3,6 @@
 
 #include "math/dense.h"
 
-static int root_of(int *root, int tree)
-{
-    while (root[tree] != tree)
-        tree = root[tree] = root[root[tree]];
-    return tree;
-}
-
-/* the smaller tree becomes the root, so that islands come in the order of their first tree */
-static void join(int *root, int a, int b)
-{
-    a = root_of(root, a);
-    b = root_of(root, b);
-    root[a > b ? a : b] = a < b ? a : b;
-}
-
 static void join_trees(const tg_model *m, tg_rows *r)
 {
     for (int t = 0; t < m->ntree; t++)
@@ -30,7 +15,8 @@ static void join_trees(const tg_model *m, tg_rows *r)
     {
         const tg_constraint *c = &r->constraint[i];
         for (int k = 1; k < c->parts; k++)
-            join(r->tree_root, r->part[c->part].tree, r->part[c->part + k].tree);
+            tg_join_trees(r, r->part[c->part].tree,
+                          r->part[c->part + k].tree); /* islands in the order of their first tree */
     }
 }
 
@@ -48,7 +34,7 @@ static void count_islands(const tg_model *m, tg_rows *r)
         const tg_constraint *c = &r->constraint[i];
         if (c->parts == 0)
             continue;
-        int root = root_of(r->tree_root, r->part[c->part].tree);
+        int root = tg_tree_root(r, r->part[c->part].tree);
         if (r->tree_island[root] < 0)
         {
             r->island[r->nisland] = (tg_rows_island){.tree = root};
@@ -95,12 +81,16 @@ static void place_matrices(tg_rows *r)
  * take about as many again. It needs more steps: `more` was set on bench/wide.py (heaps and bins, seeds 0 to 5), where
  * with less than that bins, whose warm start mostly succeeds, take longer. Where most rows see most dofs (a hand and
  * what it holds), sparse factors are full, and the dense solver's matrix over dofs (soft.h) is the same. */
-static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
+bool tg_is_loose(int rows, int dofs, double work)
 {
     const double more = 8;
+    return 2 * work < (double)rows * dofs * dofs && tg_chol_work(rows) > more * work;
+}
+
+static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
+{
     bool can = island->tree < 0 && !island->equality && r->grouped == NULL && r->capacity.large > 0;
-    bool loose = 2 * island->work < (double)island->rows * island->dofs * island->dofs;
-    return !island->dense || (can && loose && tg_chol_work(island->rows) > more * island->work);
+    return !island->dense || (can && tg_is_loose(island->rows, island->dofs, island->work));
 }
 
 static void place_islands(const tg_model *m, tg_rows *r)

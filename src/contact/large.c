@@ -98,7 +98,10 @@ static tg_residual certificate(const large *a, const double *s)
     size_t bytes = sizeof(double) * (size_t)p->island->rows;
     double *L = r->trial + row, *sigma = r->trial_sigma + row;
     memset(L, 0, bytes);
-    memcpy(sigma, r->g + row, bytes); /* of rows that nothing moves */
+    if (p->only == NULL)
+        memcpy(sigma, r->g + row, bytes); /* of rows that nothing moves */
+    else
+        memset(sigma, 0, bytes); /* of rows that are not in the part, too */
     for (int k = 0; k < p->nblock; k++)
     {
         const tg_large_block *b = &p->block[k];
@@ -707,14 +710,14 @@ static void replace_unsafe(large *a)
 }
 
 void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
-                    double tolerance, int effort, const tg_solve_result *before)
+                    double tolerance, int effort, const tg_solve_result *before, const tg_large_part_of *only)
 {
     tg_rows *r = w->rows;
-    large a = {.p = {.m = m, .w = w, .r = r, .island = island},
+    large a = {.p = {.m = m, .w = w, .r = r, .island = island, .only = only},
                .tolerance = tolerance,
                .aim = 0.1 * tolerance,
                .limit = effort > 0 ? effort : INT_MAX,
-               .passes = island->dense && effort == 0,
+               .passes = (only != NULL ? only->passes : island->dense) && effort == 0,
                .swept = before != NULL};
     if (before != NULL)
     {

@@ -126,6 +126,18 @@ static void make_mass(const tg_large *p, int node)
         }
 }
 
+/* whether a tree, a block is in the part */
+static bool has_tree(const tg_large *p, int tree)
+{
+    return p->only == NULL || tg_tree_root(p->r, tree) == p->only->root;
+}
+
+static bool has_block(const tg_large *p, int block)
+{
+    const tg_constraint *c = &p->r->constraint[p->r->order[block]];
+    return p->only == NULL || (!p->only->left_out[block - p->island->block] && has_tree(p, p->r->part[c->part].tree));
+}
+
 static void make_nodes(tg_large *p, const double *v_free)
 {
     const tg_model *m = p->m;
@@ -133,7 +145,7 @@ static void make_nodes(tg_large *p, const double *v_free)
     p->nnode = p->nv = 0;
     for (int t = 0; t < m->ntree; t++)
     {
-        if (p->r->tree_columns[t] == 0 || &p->r->island[p->r->tree_island[t]] != p->island)
+        if (p->r->tree_columns[t] == 0 || &p->r->island[p->r->tree_island[t]] != p->island || !has_tree(p, t))
             continue;
         int node = p->nnode++, n = m->tree_ndof[t];
         p->tree[node] = t;
@@ -396,6 +408,8 @@ static void make_blocks(tg_large *p, double dt)
     {
         const tg_constraint *c = &p->r->constraint[p->r->order[b]];
         const tg_block *law = &p->r->block[b];
+        if (!has_block(p, b))
+            continue;
         bool contact = c->source == TG_SOURCE_CONTACT;
         double soft = contact ? tg_law_compliance(p->w->params, &p->r->touch[c->index].law) / (dt * dt) : 0;
         if (law->kind == TG_BLOCK_CONTACT || law->kind == TG_BLOCK_LIMIT)

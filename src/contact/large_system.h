@@ -5,6 +5,7 @@
 #ifndef TG_CONTACT_LARGE_SYSTEM_H
 #define TG_CONTACT_LARGE_SYSTEM_H
 
+#include "contact/large.h"
 #include "contact/rows.h"
 #include "math/fronts.h"
 #include "solve/held.h"
@@ -45,6 +46,7 @@ typedef struct tg_large
     tg_work *w;
     tg_rows *r;
     tg_rows_island *island;
+    const tg_large_part_of *only;      /* NULL: all of it */
     int nnode, nblock, ngroup, nx, nv; /* nv: numbers in a vector of velocities */
     tg_large_block *block;
     tg_large_part *part;

@@ -204,6 +204,14 @@ static bool pushes(const tg_rows *r, const tg_constraint *c, int row)
     return r->bias[row] < 0 || (c->source == TG_SOURCE_EQUALITY && r->bias[row] > 0);
 }
 
+double tg_constraint_push(const tg_rows *r, const tg_constraint *c)
+{
+    double most = 0;
+    for (int i = c->row; i < c->row + c->rows; i++)
+        most = pushes(r, c, i) ? fmax(most, fabs(r->bias[i])) : most;
+    return most;
+}
+
 double tg_island_push(const tg_rows *r, const tg_rows_island *island)
 {
     double most = 0;
@@ -212,8 +220,7 @@ double tg_island_push(const tg_rows *r, const tg_rows_island *island)
         const tg_constraint *c = &r->constraint[r->order[b]];
         if (c->source == TG_SOURCE_CONTACT && r->touch[c->index].impact)
             return 0;
-        for (int i = c->row; i < c->row + c->rows; i++)
-            most = pushes(r, c, i) ? fmax(most, fabs(r->bias[i])) : most;
+        most = fmax(most, tg_constraint_push(r, c));
     }
     return most;
 }

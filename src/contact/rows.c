@@ -2,6 +2,7 @@
 #include "contact/rows.h"
 
 #include "contact/large.h"
+#include "contact/parts.h"
 #include "math/ltl.h"
 #include "model/coupling.h"
 
@@ -88,7 +89,8 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     tg_island_size dense = {.rows = c.island_rows, .dofs = m->nv, .trees = m->ntree};
     dense.dofs = dense.dofs < TG_DENSE_DOFS ? dense.dofs : TG_DENSE_DOFS;
     dense.trees = dense.trees < TG_DENSE_DOFS ? dense.trees : TG_DENSE_DOFS;
-    c.scratch = tg_island_scratch(dense) + tg_poisson_scratch(c.island_rows) + tg_delassus_scratch(m, &c);
+    c.scratch = tg_island_scratch(dense) + tg_poisson_scratch(c.island_rows) + tg_delassus_scratch(m, &c) +
+                tg_parts_scratch(m, &c);
     c.large = tg_large_bytes(m, &c);
     size_t compliant = tg_island_scratch((tg_island_size){
         .rows = c.rows, .dofs = m->nv, .trees = m->ntree, .columns = c.columns, .tree_dofs = most_tree_dofs(m)});

@@ -236,7 +236,7 @@ static inline int tg_slot_count(int n)
     X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
     X(int, column_row, c->columns, "row of each column")                                                               \
     X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
-    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; sparse islands of several trees: M^-1 J_t^T")                        \
+    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; islands of several trees without dense matrices: M^-1 J_t^T")        \
     X(tg_tree_rows, tree_rows, m->ntree, "of the trees that constraints touch, island by island")                      \
     X(double, diagonal, c->rows, "G_ii")                                                                               \
     X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
@@ -409,6 +409,26 @@ bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */
 void tg_make_islands(const tg_model *m, tg_work *w);
 
+/* the root of the set of trees that a tree was joined to, in tree_root */
+static inline int tg_tree_root(const tg_rows *r, int tree)
+{
+    while (r->tree_root[tree] != tree)
+        tree = r->tree_root[tree] = r->tree_root[r->tree_root[tree]];
+    return tree;
+}
+
+/* joins two of them: the smaller root is that of both */
+static inline int tg_join_trees(const tg_rows *r, int a, int b)
+{
+    a = tg_tree_root(r, a);
+    b = tg_tree_root(r, b);
+    r->tree_root[a > b ? a : b] = a < b ? a : b;
+    return a < b ? a : b;
+}
+
+/* Whether several trees are solved in velocity space; work: multiplications of J^T N J. (islands.c) */
+bool tg_is_loose(int rows, int dofs, double work);
+
 /* whether an island is solved with dense matrices, or can be */
 static inline bool tg_island_is_dense(const tg_rows *r, const tg_rows_island *island)
 {
@@ -459,8 +479,8 @@ static inline const uint64_t *tg_tree_support(const tg_rows *r, int tree)
 /* J_t^T of all trees and phi of all rows. (fill.c) */
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
 
-/* Y_t, then G of islands with equalities and, with `matrices`, of every island that is not sparse. After the mass
- * matrix was factored. (delassus.c) */
+/* Y_t (all of M^-1 J_t^T of islands that are too large for dense matrices), then G of islands with equalities and, with
+ * `matrices`, of every island that is not sparse. After the mass matrix was factored. (delassus.c) */
 void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices);
 
 /* Y of an island's trees as D^-1/2 L^-T J_t^T, or as all of M^-1 J_t^T (of sparse islands of several trees). */
@@ -502,7 +522,8 @@ void tg_placing_laws(tg_work *w, const tg_contact_settings *settings, const tg_r
 bool tg_island_relax(tg_rows *r, tg_rows_island *island);
 bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
 
-/* m/s: the fastest push that it can do without for one step */
+/* m/s: the push of a constraint, and the fastest one that an island can do without for one step */
+double tg_constraint_push(const tg_rows *r, const tg_constraint *c);
 double tg_island_push(const tg_rows *r, const tg_rows_island *island);
 
 /* whether doing without such a push would make a difference */

@@ -108,28 +108,47 @@ static void measure_friction(measure *m, const tg_block *block)
     m->out.work = tg_larger(m->out.work, work);
 }
 
-/* G L + g by way of the trees: a dof at a time */
+/* sigma += Y^T (Y L) of `count` dofs of one tree of several: rows of columns are looked up once for all of them */
+TG_INLINE void add_dofs(const tg_island *island, const tg_tree_rows *tree, int first, int count, const double *L,
+                        double *sigma)
+{
+    const double *Y = tree->Y + (ptrdiff_t)first * tree->ld;
+    double u[V4_LANES] = {0};
+    for (int j = 0; j < tree->columns; j++)
+        for (int k = 0; k < count; k++)
+            u[k] += Y[(ptrdiff_t)k * tree->ld + j] * L[tree->row[j] - island->first_row];
+    for (int j = 0; j < tree->columns; j++)
+    {
+        double sum = 0;
+        for (int k = 0; k < count; k++)
+            sum += Y[(ptrdiff_t)k * tree->ld + j] * u[k];
+        sigma[tree->row[j] - island->first_row] += sum;
+    }
+}
+
+static void add_tree(const tg_island *island, const tg_tree_rows *tree, const double *L, double *sigma)
+{
+    int k = 0;
+    for (; k < tree->dofs && island->trees == 1; k++) /* its columns are the rows */
+    {
+        const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+        v4_subtract_scaled(tree->columns, -v4_dot_of(tree->columns, Y, L), Y, sigma);
+    }
+    for (; k + V4_LANES <= tree->dofs; k += V4_LANES)
+        add_dofs(island, tree, k, V4_LANES, L, sigma);
+    for (; k + 2 <= tree->dofs; k += 2)
+        add_dofs(island, tree, k, 2, L, sigma);
+    if (k < tree->dofs)
+        add_dofs(island, tree, k, 1, L, sigma);
+}
+
+/* G L + g by way of the trees */
 static void velocity_by_trees(const tg_island *island, const double *L, double *sigma)
 {
     for (int i = 0; i < island->rows; i++)
         sigma[i] = island->give[i] * L[i];
     for (const tg_tree_rows *tree = island->tree; tree < island->tree + island->trees; tree++)
-        for (int k = 0; k < tree->dofs; k++)
-        {
-            const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
-            const int *row = tree->row;
-            double sum = 0;
-            if (island->trees == 1) /* its columns are the rows */
-            {
-                sum = v4_dot_of(tree->columns, Y, L);
-                v4_subtract_scaled(tree->columns, -sum, Y, sigma);
-                continue;
-            }
-            for (int j = 0; j < tree->columns; j++)
-                sum += Y[j] * L[row[j] - island->first_row];
-            for (int j = 0; sum != 0 && j < tree->columns; j++)
-                sigma[row[j] - island->first_row] += Y[j] * sum;
-        }
+        add_tree(island, tree, L, sigma);
     for (int c = 0; c < island->redundant; c++)
     {
         double along = 0;

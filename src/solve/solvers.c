@@ -428,6 +428,14 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
     close_soft(&p, scratch, mark, result);
 }
 
+bool tg_island_is_wide(const tg_island *island)
+{
+    int rows = 0;
+    for (const tg_block *b = island->block; b < island->block + island->blocks; b++)
+        rows += island->warm[b->row] != 0 || b->kind == TG_BLOCK_EQUALITY ? b->rows : 0;
+    return rows - island->dofs > 0.5 * island->dofs;
+}
+
 /* The warm start ends most problems. What is solved otherwise and not selected moves with its compliance: the warm
  * start from there makes it exact. */
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,

@@ -5,6 +5,7 @@
 
 #include "contact/explicit.h"
 #include "contact/large.h"
+#include "contact/parts.h"
 #include "contact/units.h"
 #include "math/lanes.h"
 #include "step/step.h"
@@ -115,6 +116,13 @@ static tg_status run_law(const tg_model *m, tg_work *w, tg_rows_island *island, 
     return TG_OK;
 }
 
+static void add_counts(tg_solve_result *result, const tg_solve_result *more)
+{
+    result->newton += more->newton;
+    result->interior += more->interior;
+    result->sweeps += more->sweeps;
+}
+
 /* What so many alternations give is wanted, not the solution. */
 static bool takes_fixed_steps(const tg_options *o)
 {
@@ -136,7 +144,7 @@ static void solve_sparse(const tg_model *m, tg_work *w, tg_rows_island *island, 
     if (before.status != TG_SOLVE_SOLVED)
     {
         tg_need_whole(m, w, island);
-        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort, &before);
+        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort, &before, NULL);
         tg_need_half(m, w, island);
     }
     if (island->result.status == TG_SOLVE_SOLVED)
@@ -222,17 +230,20 @@ static void keep_compliance(tg_pause *p, const tg_solve_result *result)
         p->work = result->refined > 0 ? DBL_MAX_EXP - ilogb(result->refined) : 0;
 }
 
-/* Whether the warm start is not worth its matrices over rows: rows that carried something in the previous step are more
- * than half again as many as dofs. The share was set on bench/wide.py, seeds 0 to 7 and hard robots with 0 and 1: of 1,
- * 1.5 and 2 it takes the least time, 3 % less than 1. Chains gain most, a hand that holds loses. */
-static bool is_wide(const tg_rows *r, const tg_rows_island *island)
+/* An island of several trees that falls into parts. True when its result is that of the island. */
+static bool solve_parts(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
 {
-    int most = island->dofs + island->dofs / 2, rows = 0;
-    if (island->rows <= most)
+    const tg_options *o = &w->step->options;
+    bool one = island->tree >= 0 || island->equality || w->rows->grouped != NULL || o->effort > 0 || o->lever != 1 ||
+               o->tolerance != tg_solve_default().tolerance || !w->step->default_solver;
+    island->result = (tg_solve_result){0};
+    if (one)
         return false;
-    for (const tg_block *b = r->block + island->block; b < r->block + island->block + island->blocks; b++)
-        rows += r->warm[island->row + b->row] != 0 || b->kind == TG_BLOCK_EQUALITY ? b->rows : 0;
-    return rows > most;
+    tg_need_half(m, w, island);
+    bool done = tg_solve_parts(m, w, island, w->step->v_free, options) != TG_PARTS_NONE;
+    if (!tg_island_is_dense(w->rows, island))
+        tg_need_whole(m, w, island);
+    return done;
 }
 
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -250,11 +261,6 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                        r->capacity.island_rows);
     bool dense = tg_island_is_dense(r, island);
     bool sparse = island->sparse && (!dense || w->step->default_solver);
-    if (!dense)
-    {
-        tg_need_whole(m, w, island);
-        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort, NULL);
-    }
     tg_solve_options options = tg_solve_default();
     if (dense)
         options.solver = o->solver;
@@ -266,17 +272,29 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.relaxable = tg_is_strong_push(push);
     options.staggered_steps = o->staggered_steps;
     options.select = !takes_fixed_steps(o);
+    if (solve_parts(m, w, island, &options))
+        return TG_OK;
+    const tg_solve_result parts = island->result;
     if (!dense)
+    {
+        tg_need_whole(m, w, island);
+        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort, NULL, NULL);
+        add_counts(&island->result, &parts);
         return island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0
                    ? TG_OK
                    : solve_compliant(m, w, island, &options);
+    }
     if (sparse)
+    {
         solve_sparse(m, w, island, &options);
+        add_counts(&island->result, &parts);
+    }
     if (sparse && (island->result.status == TG_SOLVE_SOLVED || o->effort > 0))
         return TG_OK;
-    const tg_solve_result before = sparse ? island->result : (tg_solve_result){0};
+    const tg_solve_result before = sparse ? island->result : parts;
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
-    bool wide = !o->cold && is_wide(r, island);
+    tg_island here = tg_island_problem(r, island);
+    bool wide = !o->cold && tg_island_is_wide(&here);
     options.skip_warm = pause->left > 0 || sparse || wide; /* what was tried first in a heap starts there, too */
     options.warm_effort = pause->work;
     options.refined = known_compliance(&island->pause[TG_ATTEMPT_REFINE]);
@@ -296,9 +314,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     if (scaled)
         tg_units_leave(r, island, &units);
     TG_TRY(status);
-    island->result.newton += before.newton;
-    island->result.interior += before.interior;
-    island->result.sweeps += before.sweeps;
+    add_counts(&island->result, &before);
     keep_compliance(&island->pause[TG_ATTEMPT_REFINE], &island->result);
     if (sparse || wide)
         return TG_OK;
@@ -396,9 +412,7 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
     if (!solved && !pauses && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
     {
         TG_TRY(run_solver(m, w, island));
-        island->result.newton += before.newton;
-        island->result.interior += before.interior;
-        island->result.sweeps += before.sweeps;
+        add_counts(&island->result, &before);
     }
     tg_select_consistent(m, r, island);
     return TG_OK;

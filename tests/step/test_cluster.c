@@ -207,7 +207,7 @@ static void test_passed_on(void **state)
             assert_int_equal(island->result.status, TG_SOLVE_SOLVED);
             tg_need_whole(s->m, s->w, island);
             tg_solve_large(s->m, s->w, island, s->w->step->v_free, s->w->step->options.dt,
-                           s->w->step->options.tolerance, 0, NULL);
+                           s->w->step->options.tolerance, 0, NULL, NULL);
             islands++;
             left += island->result.status != TG_SOLVE_SOLVED;
             sweeps = island->result.sweeps > sweeps ? island->result.sweeps : sweeps;

@@ -33,6 +33,7 @@ static bool transpose_large(sim *s, int index, const double *Lbar, const double 
     island->sparse = true;
     island->filled = false;
     tg_fill_delassus(s->m, s->w, s->w->step->options.dt, true);
+    tg_need_whole(s->m, s->w, island);
     assert_int_equal(tg_implicit_large(s->m, s->w, index, &problem, tg_smooth_speed(s->w->step), &arena, &f), TG_OK);
     double speed = tg_smooth_speed(s->w->step);
     assert_int_equal(tg_implicit_large_transpose(s->m, s->w, index, speed, Lbar, v_0, false, z), TG_OK);
