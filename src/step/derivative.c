@@ -433,9 +433,8 @@ static void make_label(const tg_model *m, tg_work *w)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
-    if (moved || ani || s->held || features < 0 || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) ||
-        !solved || (s->inconsistent && !s->loops_turn) ||
-        tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || ani || features < 0 || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) || !solved ||
+        (s->inconsistent && !s->loops_turn) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 
