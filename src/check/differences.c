@@ -307,17 +307,10 @@ static tg_status refine(task *t, mover move, double *x, int index, double h, est
     return TG_OK;
 }
 
-/* with h, or 8 or 64 times as little where a mode changes within it */
 static tg_status difference(task *t, mover move, double *x, int index, double h, double *derivative, double *spread)
 {
-    const double least = h / 64;
     estimate best;
     TG_TRY(richardson(t, move, x, index, h, &best));
-    while (best.outcome == SWITCHED && h > least)
-    {
-        h /= 8;
-        TG_TRY(richardson(t, move, x, index, h, &best));
-    }
     if (best.outcome == TAKEN && !is_fine(t, best.spread, best.value))
         TG_TRY(refine(t, move, x, index, h, &best));
     *derivative = best.value;
