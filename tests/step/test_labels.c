@@ -363,6 +363,28 @@ static void test_kinks_of_the_push(void **state)
     }
 }
 
+/* A ball that was wedged between two walls, whose push was dropped, comes to rest on the floor beside them: for some
+ * steps the push of its tree stays dropped, so that b has a kink where it touches. */
+static void test_kink_of_a_push_that_pauses(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++)
+    {
+        sim *s = sim_open("<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='5 5 0.1'/>"
+                          "<geom type='box' size='0.1 1 1' pos='-0.19 0 1'/><geom type='box' size='0.1 1 1' "
+                          "pos='0.19 0 1'/><body pos='0 0 1'><freejoint/><geom type='sphere' size='0.1' mass='1'/>"
+                          "</body></worldbody></mujoco>");
+        if (k == 1)
+            sim_run(s, 3);
+        const double beside[7] = {2, 0, 0.1, 1, 0, 0, 0};
+        memcpy(s->q, beside, sizeof beside);
+        memset(s->v, 0, sizeof *s->v * 6);
+        outcome o = differentiate(s, NULL);
+        assert_int_equal(o.label.kind, k == 0 ? TG_LABEL_EXACT : TG_LABEL_ONE_SIDED);
+        sim_close(s);
+    }
+}
+
 /* A box that is turned about its normal: its points share the torque as the selection rule says, more about their
  * normals than their cones allow, so all of them are on their cones; along their tangents they would hold it easily. It
  * sticks, strictly. */
@@ -827,6 +849,7 @@ int main(void)
         cmocka_unit_test(test_patch_with_friction_against_rolling),
         cmocka_unit_test(test_edge_with_friction_about_normals),
         cmocka_unit_test(test_kinks_of_the_push),
+        cmocka_unit_test(test_kink_of_a_push_that_pauses),
         cmocka_unit_test(test_rod_that_creeps),
         cmocka_unit_test(test_patch_that_bounces_and_turns),
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
