@@ -4,12 +4,15 @@
  *
  * Redundant rows, J_R^T Z = 0, are consistent at the solution: Z^T (J_R v+ + b_R) = 0. For a derivative to exist they
  * must stay consistent as bodies are displaced: d/dq of Z^T (J v+ + b) at fixed v+ is zero. Points between two rigid
- * bodies do (a patch stays a patch), and so do equalities, which were made consistent (consistent.c). Torsional
- * friction does not: a box that tips over its edge also turns about the normal when the edge is tilted. Between other
- * rows it depends on the geometry: if they do not, one of them opens or slips, and which one depends on the side. This
- * file finds out whether there are such rows, and computes a random combination of Z, which src/step/brace.c tests.
- * Immaterial contacts are included. Dry friction at its bound is not: when it slips, either way, the supporting rows
- * take over its load. */
+ * bodies that move as one after the step do (a patch stays a patch), and so do equalities, which were made consistent
+ * (consistent.c). Where the bodies still move against each other, J v+ = -b, they need not: a foot that lands flat and
+ * goes on turning about one edge has points at a distance d with normal velocities -b_1 and -b_2. Tilted by a, its
+ * points would have to slip against each other by a (b_1 - b_2), and it depends on the side which of them does.
+ * Torsional friction does not: a box that tips over its edge also turns about the normal when the edge is tilted.
+ * Between other rows it depends on the geometry: if they do not, one of them opens or slips, and which one depends on
+ * the side. This file finds out whether there are such rows, and computes a random combination of Z, which
+ * src/step/brace.c tests. Immaterial contacts are included. Dry friction at its bound is not: when it slips, either
+ * way, the supporting rows take over its load. */
 #include <math.h>
 #include <string.h>
 
@@ -23,14 +26,15 @@ static const uint64_t equalities = UINT64_MAX; /* one group */
 
 /* what a cone's rows belong to; 0: a group of their own. A contact with compliance: its bodies keep moving along its
  * normal, so that a patch of such contacts is not one rigid body, and its rank may be above six. Where joints leave two
- * bodies fewer than six dofs, rows are redundant because of the joints, and need not stay consistent. */
+ * bodies fewer than six dofs, rows are redundant because of the joints, and need not stay consistent; nor need those of
+ * bodies that still move against each other. */
 static uint64_t group_of(const tg_solve_work *w, const tg_cone *cone, int *b)
 {
     const tg_block *block = w->island->block;
     const double *give = w->island->give;
     while (w->cones.source[cone->row] >= block[*b].row + block[*b].rows)
         ++*b;
-    if (block[*b].few || (give != NULL && give[block[*b].row] > 0))
+    if (block[*b].alone || (give != NULL && give[block[*b].row] > 0))
         return 0;
     return block[*b].kind == TG_BLOCK_EQUALITY ? equalities : block[*b].pair;
 }

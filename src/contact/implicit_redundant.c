@@ -54,9 +54,8 @@ static double slip_of(const tg_solve_work *w, const tg_cone *cone)
     return sqrt(sum);
 }
 
-/* closed without force, or on the cone without slip: what moves is not held, nor what opens beside loops, which may
- * hold by smaller levers */
-static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_block_mode *mode, bool loops)
+/* closed without force, or on the cone without slip: what moves is not held; open: nor what opens, however slowly */
+static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_block_mode *mode, bool open)
 {
     if (cone->kind == TG_CONE_FREE)
         return TG_PHASE_STICK;
@@ -64,21 +63,21 @@ static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_b
         return TG_PHASE_BREAK;
     if (mode->mode == TG_MODE_SLIDING)
         return TG_PHASE_SLIDE;
-    if (loops && cone->kind == TG_CONE_UNIT && mode->immaterial && !(w->x[cone->row] > 0) &&
+    if (open && cone->kind == TG_CONE_UNIT && mode->immaterial && !(w->x[cone->row] > 0) &&
         w->s[cone->row] > TG_OPENING)
         return TG_PHASE_BREAK;
     bool strict = !mode->immaterial && mode->margin > 0;
     return cone->kind == TG_CONE_UNIT && !strict && slip_of(w, cone) >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
 }
 
-static void set_phases(tg_solve_work *w, const tg_block_mode *mode, bool *slides)
+/* what opens is not held beside loops, which may hold by smaller levers, and where `open` says so */
+static void set_phases(tg_solve_work *w, const tg_block_mode *mode, bool open, bool *slides)
 {
     const tg_block *block = w->island->block;
-    bool loops = false;
     for (int b = 0; b < w->island->blocks; b++)
     {
         slides[b] = mode[b].mode == TG_MODE_SLIDING;
-        loops = loops || block[b].kind == TG_BLOCK_EQUALITY;
+        open = open || block[b].kind == TG_BLOCK_EQUALITY;
     }
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
     {
@@ -86,7 +85,7 @@ static void set_phases(tg_solve_work *w, const tg_block_mode *mode, bool *slides
         while (w->cones.source[cone->row] >= block[b].row + block[b].rows)
             b++;
         tg_cone_state *state = &w->state[c];
-        *state = (tg_cone_state){.phase = phase_of(w, cone, &mode[b], loops)};
+        *state = (tg_cone_state){.phase = phase_of(w, cone, &mode[b], open)};
         slides[b] = state->phase == TG_PHASE_SLIDE;
         if (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_BOX)
             state->direction[0] = w->x[cone->row] > 0 ? 1 : -1;
@@ -106,7 +105,7 @@ void tg_redundant_phases(const tg_implicit *f, const tg_block_mode *mode, tg_sol
 {
     tg_cones_build(&w->cones, f->island, NULL);
     gather_solution(w, f->L, f->sigma);
-    set_phases(w, mode, slides);
+    set_phases(w, mode, false, slides);
 }
 
 /* ---- equations ---- */
@@ -371,6 +370,15 @@ static bool build_finer(builder *p, const tg_block_mode *mode, tg_implicit_use u
     return p->f->conflict < TG_CONSISTENT && build_form(p, mode, use, least);
 }
 
+/* Held rows contradict each other where contacts without load open, however slowly, and other rows were judged to hold
+ * the same: by levers that G does not resolve these contacts are not held. True when the others agree. */
+static bool open_phases(builder *p, const tg_block_mode *mode)
+{
+    set_phases(p->w, mode, true, p->f->slides);
+    tg_held_build(p->w);
+    return p->w->held.inconsistency < TG_CONSISTENT;
+}
+
 /* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule
  * has selected them. Where it has not, and at a change of mode, the derivative is a choice, and one that is hardly
  * determined is none. */
@@ -381,10 +389,12 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     tg_redundant_phases(f, mode, w, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    bool at_change = f->margin < TG_OPENING || f->conflict >= TG_CONSISTENT;
-    if (f->conflict >= TG_CONSISTENT)
+    bool contradicts = f->conflict >= TG_CONSISTENT && !open_phases(p, mode);
+    bool at_change = f->margin < TG_OPENING || contradicts;
+    if (contradicts)
     {
         double conflict = f->conflict;
+        set_phases(w, mode, false, f->slides);
         if (build_finer(p, mode, use))
             return false;
         f->conflict = conflict;

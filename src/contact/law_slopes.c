@@ -69,12 +69,18 @@ void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *
 
 /* ---- margins ---- */
 
+/* The push of an island is dropped, or would be as soon as something overlaps: lately it had no solution with it. */
+static bool drops_push(const tg_rows_island *island)
+{
+    return island->relaxed || island->pause[TG_ATTEMPT_PUSH].left > 0;
+}
+
 /* How far b = max(gain Phi / dt, -v_push) is from its kinks (m/s): at 0, unless gaps and overlaps count alike, and
  * where the push is at its bound. */
 static double push_margin(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi)
 {
     double speed = phi / s->dt, gain = phi < 0 ? s->push_gain : 1;
-    double from_zero = island->relaxed || s->push_gain != 1 ? fabs(speed) : INFINITY;
+    double from_zero = drops_push(island) || s->push_gain != 1 ? fabs(speed) : INFINITY;
     return island->relaxed ? from_zero : fmin(from_zero, fabs(gain * speed + push));
 }
 
@@ -89,7 +95,7 @@ static double constraint_margin(const tg_params *p, const tg_contact_settings *s
     if (t != NULL && (t->impact || t->rebound))
         return INFINITY;
     if (t != NULL && tg_law_compliance(p, &t->law) > 0)
-        return island->relaxed ? fabs(t->phi) / s->dt : INFINITY;
+        return drops_push(island) ? fabs(t->phi) / s->dt : INFINITY;
     return t != NULL ? push_margin(s, island, s->push_speed, t->phi) : INFINITY;
 }
 

@@ -43,8 +43,9 @@ typedef struct tg_block
     double mu[TG_CONE_MAX - 1]; /* contact: coefficient of row 1 + i (m for rows of an angular velocity), >= 0 */
     double bound;               /* friction: the largest |L| (N s or N m s), >= 0 */
     uint64_t pair;              /* contact: the same for all between the same two rigid bodies; 0: not known */
-    bool few;                   /* contact: fewer than six dofs between its bodies, so that rows of one point may be
-                                   redundant already; known where derivatives are taken */
+    bool alone;                 /* contact: its rows need not stay consistent with others between the same bodies, which
+                                   have fewer than six dofs between them, so that rows of one point may be redundant
+                                   already, or still move against each other; known where derivatives are taken */
     bool parted;                /* contact: its normal row stands by itself, friction dissipates as much as it can */
 } tg_block;
 

@@ -9,6 +9,7 @@
  * with c = L where h is not zero (then z - L is along h, as maximum dissipation requires). Held rows move with
  * eps (z - c), which is of order eps^2. Newton's increments are those of the problem with compliance, and usually the
  * current factor is enough. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -238,38 +239,57 @@ static bool is_still(const tg_soft *p, double enough)
     return p->eps * most <= enough;
 }
 
+static bool any_slides(const tg_soft *p)
+{
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        if (b->phase == TG_PHASE_SLIDE && b->kind == TG_CONE_UNIT && b->dim > 1)
+            return true;
+    return false;
+}
+
+/* Whether held rows move bodies by a small lever: a round leaves most of that. What rounding of h moves is less: by any
+ * lever, |du| = lever h / (eps + lever^2) < h / eps^1/2. What rows contradict each other by moves only what slides. */
+static bool stalls(const tg_soft *p, double moved, double before)
+{
+    return moved > 0.5 * before && moved > DBL_EPSILON * p->speed * sqrt(p->size / p->eps) && !any_slides(p);
+}
+
 /* Once more where c was not that of the solution: then held rows still move, with eps (z - c). Not where that does not
- * fall. Loops tell whether it does only in the next round but one: the first at a compliance has the error of the
- * extrapolation, or of the compliance before. They may take as many rounds as a factorisation costs. */
+ * fall, unless small levers are the reason. They tell whether it falls only in the next round but one: the first at a
+ * compliance has the error of the extrapolation, or of the compliance before. They may take as many rounds as a
+ * factorisation costs. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
 {
     const double enough = 1e-3 * o->inner;
     double before = INFINITY;
-    bool loops = false;
-    for (int round = 0; round < ROUNDS + (loops ? p->dims : 0); round++)
+    bool loops = false, levers = false;
+    for (int round = 0; round < ROUNDS + (levers ? p->dims : 0); round++)
     {
         tg_soft_slopes(p); /* of now: D z = L, whichever factor is used */
         if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
             return false;
         if (round == 0)
             extrapolate(p);
-        double moved = hold(p, enough, &loops);
+        double moved = hold(p, enough, &loops), left = moved / before; /* of what moved in the round before */
+        bool stalled = stalls(p, moved, before);
         if (round == 0)
             start_limit(p, o);
-        else if (moved <= enough || !(loops ? falls(p, moved, before) : moved <= 0.5 * before))
+        else if (moved <= enough || !(levers ? falls(p, moved, before) : left <= 0.5 || stalled))
             return true;
-        double left = before < INFINITY ? moved / before : 1; /* of it after a round */
-        bool anew = loops && (round == 0 || (before < INFINITY && left * left * moved > enough && harden(p)));
+        bool anew = levers && left * left * moved > enough && harden(p); /* two more rounds would not be enough */
         for (const tg_soft_block *b = p->block; b < p->block + p->blocks && round > 0; b++)
             restart_block(p, b);
-        before = anew ? INFINITY : moved;
+        /* what the next round would find, if this one needs no other factor */
+        double next = round > 0 && before < INFINITY ? left * moved : moved;
+        before = anew || (round == 0 && loops) ? INFINITY : moved;
+        levers = levers || loops || stalled;
         find_velocity(p, 1);
         int factorisations = p->factorisations;
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
-            return loops && round > 1; /* where impulses are large rounding is in the way; the residual decides */
+            return levers && round > 1; /* where impulses are large rounding is in the way; the residual decides */
         find_velocity(p, -1);
-        bool same = !anew && p->factorisations == factorisations; /* then another round would find this: */
-        if (same && left * moved <= enough && (round > 0 || is_still(p, enough)))
+        bool same = !anew && p->factorisations == factorisations;
+        if (same && next <= enough && (round > 0 || is_still(p, enough)))
             return true;
     }
     return true;

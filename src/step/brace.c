@@ -15,7 +15,6 @@
 #include "solve/tolerance.h"
 #include "step/step.h"
 
-static const double none = 1e-6;    /* m/s by m or rad */
 static const double nothing = 1e-9; /* of a velocity by any number */
 static const double little = 1e-8;  /* of what a row's own impulse does */
 
@@ -129,41 +128,32 @@ static double rank_changes(const tg_model *m, tg_work *w, const double *z)
     return largest;
 }
 
-/* The largest of the gradient with respect to q; that with respect to parameters is in s->disagreement, and its largest
- * in *by_params. Zero without braces. */
-static double braces_disagree(const tg_model *m, tg_work *w, double *by_params)
+bool tg_braces_give(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     double *z = s->row_gradient, gdt, largest = 0;
-    *by_params = 0;
+    s->braces_known = false;
     if (!gather(m, w, z))
-        return 0;
-    tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
-    s->braces_known = true;
+        return false;
+    tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, NULL, &gdt);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
-    for (int k = 0; k < m->nparams; k++)
-        *by_params = fmax(*by_params, fabs(g.params[k]));
-    return largest > none ? largest : fmax(largest, rank_changes(m, w, z));
-}
-
-bool tg_braces_give(const tg_model *m, tg_work *w)
-{
-    double by_params, by_q = braces_disagree(m, w, &by_params);
-    w->step->params_give = by_params > none;
-    return by_q > none;
+    return largest > TG_NO_CHANGE || rank_changes(m, w, z) > TG_NO_CHANGE;
 }
 
 void tg_braces_params(const tg_model *m, tg_work *w)
 {
-    double by_params;
-    if (w->step->params_give && !w->step->braces_known)
-        braces_disagree(m, w, &by_params);
+    tg_step_work *s = w->step;
+    double *z = s->row_gradient, gdt;
+    if (s->braces_known || !gather(m, w, z))
+        return;
+    disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
+    s->braces_known = true;
 }
 
 bool tg_brace_gives(const tg_work *w, int param)
 {
-    return w->step->params_give && fabs(w->step->disagreement[param]) > none;
+    return w->step->braces_known && fabs(w->step->disagreement[param]) > TG_NO_CHANGE;
 }
 
 /* the least that the impulse of a row in z does by itself (G_ii) */

@@ -134,16 +134,37 @@ static int dofs_between(const tg_model *m, int a, int b)
     return dofs;
 }
 
-static void find_few(const tg_model *m, const tg_work *w)
+/* Whether the two bodies of contacts that stick still turn against each other, J_N v+ = -b, by more than counts beside
+ * the slope of b by gaps, which is that of v+. */
+static bool turn_apart(const tg_work *w, int b, int other)
 {
     const tg_rows *r = w->rows;
+    const tg_constraint *c = &r->constraint[r->order[b]];
+    double apart = fabs(r->bias[c->row] - r->bias[r->constraint[r->order[other]].row]);
+    if (r->block[b].pair != r->block[other].pair || apart <= TG_NO_CHANGE)
+        return false;
+    tg_bias_slope slope =
+        tg_contact_bias_slope(w->params, &w->step->settings, island_of(w, c), &r->touch[c->index], r->problem);
+    return apart > TG_NO_CHANGE * slope.gap;
+}
+
+/* Which contacts need not stay consistent with others between the same bodies (implicit_braces.c). */
+static void find_alone(const tg_model *m, const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    int last = -1; /* that sticks; those of a pair follow each other */
     for (int b = 0; b < r->nblock; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         if (c->source != TG_SOURCE_CONTACT)
             continue;
         const int *body = r->touch[c->index].bond.body;
-        r->block[b].few = dofs_between(m, m->body_node[body[0]], m->body_node[body[1]]) < 6;
+        r->block[b].alone = dofs_between(m, m->body_node[body[0]], m->body_node[body[1]]) < 6;
+        if (r->mode[b].mode != TG_MODE_STICKING)
+            continue;
+        if (last >= 0 && turn_apart(w, b, last))
+            r->block[b].alone = r->block[last].alone = true;
+        last = b;
     }
 }
 
@@ -168,7 +189,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     tg_rows *r = w->rows;
     tg_arena arena = {.base = s->implicit_memory, .capacity = s->implicit_bytes};
     const tg_cone_law *law = tg_step_law(s);
-    find_few(m, w);
+    find_alone(m, w);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
@@ -403,7 +424,7 @@ static void make_label(const tg_model *m, tg_work *w)
     s->label.margin = tg_smaller(s->label.margin, tg_larger(0, features));
     s->label.margin = tg_smaller(s->label.margin, s->bounds.margin);
     bool at_branch = is_at_branch(w, &s->label.margin);
-    s->params_give = false;
+    s->braces_known = false;
     if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) || at_edge ||
                                             is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
@@ -412,9 +433,8 @@ static void make_label(const tg_model *m, tg_work *w)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
-    if (moved || ani || s->held || features < 0 || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) ||
-        !solved || (s->inconsistent && !s->loops_turn) ||
-        tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || ani || features < 0 || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) || !solved ||
+        (s->inconsistent && !s->loops_turn) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

@@ -30,7 +30,10 @@
 #include "solve/cone.h"
 #include "step/step.h"
 
-static const double fine = 1.05; /* the share is found to 5 %: what is not gone now is gone in the next step */
+/* The share is found to 5 %: what is not gone now is gone in the next step. It is a power of 1 / 1.05, whatever the
+ * bound is from which the search starts: so it does not change with the state, but for jumps from one to the next, and
+ * derivatives at a fixed share are those of the step. */
+static const double fine = 1.05;
 
 /* ---- which islands ---- */
 
@@ -258,15 +261,16 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
 
 static double share_of(const tg_model *m, tg_work *w, int island, double sure)
 {
-    double low = fmax(sure, DBL_EPSILON), high = 1; /* a smaller share would move nothing */
+    double low = ceil(-log(fmax(sure, DBL_EPSILON)) / log(fine)),
+           high = 0; /* exponents; a smaller share moves nothing */
     if (!goes_through(m, w, island, 1))
         return 1;
-    while (high > fine * low)
+    while (low > high + 1)
     {
-        double middle = sqrt(low * high);
-        *(goes_through(m, w, island, middle) ? &high : &low) = middle;
+        double middle = floor((low + high) / 2);
+        *(goes_through(m, w, island, pow(fine, -middle)) ? &high : &low) = middle;
     }
-    return low;
+    return pow(fine, -low);
 }
 
 static void hold_island(const tg_model *m, tg_work *w, int island, double share)
@@ -290,8 +294,7 @@ void tg_step_hold(const tg_model *m, tg_work *w)
         s->sure[i] = 1;
     bool any = false;
     double overlap;
-    sweep last[2];
-    last[0].node = last[1].node = -1;
+    sweep last[2] = {{.node = -1}, {.node = -1}};
     for (int i = 0, end; i < r->ntouch; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);

@@ -301,6 +301,12 @@ tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature)
         hash = mix(hash, constraint_signature(w, b));
     for (int i = 0; i < w->rows->nisland; i++)
         hash = mix(mix(hash, w->rows->island[i].relaxed), (uint64_t)w->rows->island[i].redundant);
+    for (int k = 0; k < m->nv && w->step->held; k++)
+    {
+        uint64_t share;
+        memcpy(&share, &w->step->share[k], sizeof share);
+        hash = mix(hash, share);
+    }
     *signature = mix(hash, w->step->cables);
     return TG_OK;
 }

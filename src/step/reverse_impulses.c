@@ -133,8 +133,17 @@ static double compliance_of(const tg_reverse *r, int block)
     return contact ? tg_law_compliance(r->w->params, &rows->touch[c->index].law) / (r->dt * r->dt) : 0;
 }
 
-/* y and z of islands whose matrices are kept; Lbar + G z is then J y and what compliance adds to it */
-static void kept_reverse(tg_reverse *r)
+/* Where Lbar + G z is J y, and what compliance adds to it, as forward mode has it: where matrices are kept, and where
+ * impulses of loops turn. G of loops that are redundant only nearly lacks what no velocity follows of their rows
+ * (contact/consistent.c). */
+static bool totals_are_velocities(const tg_reverse *r, int island)
+{
+    const tg_implicit *f = &r->s->implicit[island];
+    return f->kept || (f->turns && r->w->rows->island[island].redundant > 0);
+}
+
+/* y and z of islands whose matrices are kept, and what follows from Lbar + G z of these and of others that need it */
+static void velocity_totals(tg_reverse *r)
 {
     const tg_rows *rows = r->w->rows;
     for (int i = 0; i < rows->nisland; i++)
@@ -150,7 +159,7 @@ static void kept_reverse(tg_reverse *r)
     {
         tg_implicit *f = &r->s->implicit[i];
         int row = rows->island[i].row;
-        if (!f->kept)
+        if (!totals_are_velocities(r, i))
             continue;
         f->total = r->f + row;
         tg_implicit_turn(f, f->total, r->turn + row);
@@ -196,7 +205,7 @@ tg_status tg_reverse_impulses(tg_reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
     const tg_rows *rows = r->w->rows;
-    bool any_kept = false;
+    bool any = false;
     memcpy(r->y, r->vbar, sizeof(double) * (size_t)m->nv);
     if (rows->nrow == 0)
     {
@@ -212,15 +221,15 @@ tg_status tg_reverse_impulses(tg_reverse *r, const tg_cotangent *out)
     for (int i = 0; i < rows->nisland; i++)
     {
         tg_reverse_coefficients(r, i);
-        any_kept = any_kept || r->s->implicit[i].kept;
+        any = any || totals_are_velocities(r, i);
     }
     if (tg_detaches(r->w))
         detach(r);
     if (r->impulse != NULL)
         explicit_impulses(r);
     tg_rows_other_half(m, r->w, r->z, r->y);
-    if (any_kept && !tg_wants_contacts(out))
-        kept_reverse(r);
+    if (any && !tg_wants_contacts(out))
+        velocity_totals(r);
     tg_loops_beside(r->w, r->z);
     return TG_OK;
 }

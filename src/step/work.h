@@ -84,7 +84,6 @@ typedef struct tg_step_work
     bool inconsistent; /* loops contradict each other by more than rounding */
     bool loops_turn;   /* derivatives contain how they are projected (loops.c) */
     bool loops_slack;  /* their rows are redundant only nearly */
-    bool params_give;  /* rows that hold against each other stop being consistent as a parameter changes (brace.c) */
     bool braces_known; /* disagreement is that of these rows (brace.c) */
     bool exchanged;    /* the second problem of such a step is in the place of the first (within.c) */
     bool done;         /* a step has been taken, and nothing else since */
