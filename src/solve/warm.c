@@ -184,7 +184,7 @@ static void drift_by(tg_solve_work *w, double way)
 
 /* Held rows that contradict each other a little: with compliance eps their impulses would grow along -Z Z^T g_R / eps,
  * until the first friction yields, or the first contact slides or opens. False when nothing does, or what did holds
- * again. */
+ * again, or more rows are redundant than one contact has: then several would have to, and Newton seldom follows. */
 static bool give_way(tg_solve_work *w)
 {
     int first = -1;
@@ -200,13 +200,13 @@ static bool give_way(tg_solve_work *w)
     const tg_cone *cone = &w->cones.block[first];
     tg_cone_state *state = &w->state[first];
     bool unit = cone->kind == TG_CONE_UNIT;
-    if (unit && state->opened)
+    bool slides = !unit || (state->phase == TG_PHASE_STICK && cone->dim > 1 && w->x[cone->row] > 0);
+    if (unit && (state->opened || (!w->held.yields && w->held.count - w->held.rank > cone->dim)))
         return false;
     state->opened = true;
     state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
     if (unit)
         drift_by(w, least);
-    bool slides = !unit || (state->phase == TG_PHASE_STICK && tg_cone_tangent(cone->dim, w->x + cone->row) > 0);
     state->phase = slides ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
     if (unit && slides)
         tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
@@ -247,7 +247,7 @@ static bool settle(tg_solve_work *w, double tolerance, bool changed)
         changed = revise_phases(w, TG_NO_SLIP);
         if (solved && !changed)
         {
-            bool yields_now = w->held.yields || contradicts(w, tolerance);
+            bool yields_now = w->held.yields || (w->sweeps_too && contradicts(w, tolerance));
             if (!yields_now || yields == w->cones.blocks || !give_way(w))
                 return true;
             yields++;
