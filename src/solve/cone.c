@@ -31,13 +31,13 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
     size_t ld = (size_t)cones->ld;
-    double *next = TG_TAKE(scratch, double, ((size_t)rows + 3) * ld, "contact: scale, sizes of free rows, G and g");
+    double *next = TG_TAKE(scratch, double, ((size_t)rows + 2) * ld + ld, "contact: scale, sizes of free rows, g, G");
     if (next != NULL)
     {
         cones->scale = next;
-        cones->least = next + ld;
-        cones->g = next + 2 * ld;
-        cones->G = next + 3 * ld;
+        cones->least = next += ld;
+        cones->g = next += ld;
+        cones->G = next + ld;
     }
     return !scratch->failed;
 }

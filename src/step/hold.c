@@ -290,8 +290,7 @@ void tg_step_hold(const tg_model *m, tg_work *w)
         s->sure[i] = 1;
     bool any = false;
     double overlap;
-    sweep last[2];
-    last[0].node = last[1].node = -1;
+    sweep last[2] = {{.node = -1}, {.node = -1}};
     for (int i = 0, end; i < r->ntouch; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);

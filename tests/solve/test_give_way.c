@@ -1,8 +1,8 @@
 /* Contacts that hold against each other: the warm start finds which of them slides, without compliance.
  *
- * One body of mass 1 that cannot turn, with two contacts (mu 0.5) whose tangents ask for velocities that differ by d, as
- * points of a foot that turns do. Both cannot stick. With compliance eps their friction would differ by d / eps, so the
- * limit has the second at its cone: the load is shared, L_N = 1/2 each, L_T = (0.15, -0.25) of -0.1 for d > 0. */
+ * One body of mass 1 that cannot turn, with two contacts (mu 0.5) whose tangents ask for velocities that differ by d,
+ * as points of a foot that turns do. Both cannot stick. With compliance eps their friction would differ by d / eps, so
+ * the limit has the second at its cone: the load is shared, L_N = 1/2 each, L_T = (0.15, -0.25) of -0.1 for d > 0. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
