@@ -7,7 +7,6 @@
 #include "contact/large.h"
 #include "contact/units.h"
 #include "math/lanes.h"
-#include "solve/tolerance.h"
 #include "step/step.h"
 
 /* from the list of constraints to the problem of every island */
@@ -223,20 +222,9 @@ static void keep_compliance(tg_pause *p, const tg_solve_result *result)
         p->work = result->refined > 0 ? DBL_MAX_EXP - ilogb(result->refined) : 0;
 }
 
-/* Whether the cache has z of some block, which is not an impulse. */
-static bool keeps_z(const tg_rows *r, const tg_rows_island *island)
-{
-    for (int i = island->row; i < island->row + island->rows; i++)
-        if (fabs(r->warm_z[i] - r->warm[i]) > TG_ON_CONE * fabs(r->warm_z[i]))
-            return true;
-    return false;
-}
-
 /* Whether the warm start is not worth its matrices over rows: rows that carried something in the previous step are more
  * than half again as many as dofs. The share was set on bench/wide.py, seeds 0 to 7 and hard robots with 0 and 1: of 1,
- * 1.5 and 2 it takes the least time, 3 % less than 1. Chains gain most, a hand that holds loses. Where the cache has
- * impulses and no z, the warm start ended the previous step and has a start, the next stage has none: with up to twice
- * as many rows as dofs it is tried (Go1 on its feet: a third of the instructions). */
+ * 1.5 and 2 it takes the least time, 3 % less than 1. Chains gain most, a hand that holds loses. */
 static bool is_wide(const tg_rows *r, const tg_rows_island *island)
 {
     int most = island->dofs + island->dofs / 2, rows = 0;
@@ -244,7 +232,7 @@ static bool is_wide(const tg_rows *r, const tg_rows_island *island)
         return false;
     for (const tg_block *b = r->block + island->block; b < r->block + island->block + island->blocks; b++)
         rows += r->warm[island->row + b->row] != 0 || b->kind == TG_BLOCK_EQUALITY ? b->rows : 0;
-    return rows > most && (rows > 2 * island->dofs || keeps_z(r, island));
+    return rows > most;
 }
 
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
