@@ -430,10 +430,12 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
 
 bool tg_island_is_wide(const tg_island *island)
 {
-    int rows = 0;
+    int most = island->dofs + island->dofs / 2, rows = 0;
+    if (island->rows <= most)
+        return false;
     for (const tg_block *b = island->block; b < island->block + island->blocks; b++)
         rows += island->warm[b->row] != 0 || b->kind == TG_BLOCK_EQUALITY ? b->rows : 0;
-    return rows - island->dofs > 0.5 * island->dofs;
+    return rows > most;
 }
 
 /* The warm start ends most problems. What is solved otherwise and not selected moves with its compliance: the warm

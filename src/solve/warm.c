@@ -56,7 +56,7 @@ static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_s
         return;
     if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= still))
         return;
-    if (!state->opened && slip(&w->cones, cone, w->s) < still)
+    if (slip(&w->cones, cone, w->s) < still)
         state->phase = TG_PHASE_STICK;
     else
     {
@@ -141,57 +141,27 @@ static bool revise_phases(tg_solve_work *w, double still)
 
 /* ---- rows that yield ---- */
 
-/* -Z Z^T g_R in a row, scaled; 0 where that takes no part in the contradiction */
-static double drift(const tg_solve_work *w, int row)
+/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or
+ * open. */
+static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
 {
-    int at = w->held.at[row];
-    double along = at < 0 ? 0 : -w->held.gap[at];
-    return fabs(along) <= tg_held_least_gap(w) ? 0 : along / w->cones.scale[row];
-}
-
-/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, on its
- * cone, or open: the least t >= 0 with |x_T + t a_T| = x_N + t a_N. */
-static double way_to_bound(const tg_solve_work *w, const tg_cone *cone, const tg_cone_state *state)
-{
-    const double *x = w->x + cone->row;
-    double a = drift(w, cone->row), square = a * a, along = x[0] * a, left = x[0] * x[0];
-    if (cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_BOX && a == 0))
+    int at = w->held.at[cone->row];
+    double x = w->x[cone->row], along = at < 0 ? 0 : -w->held.gap[at];
+    if (fabs(along) <= tg_held_least_gap(w) || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
         return INFINITY;
-    if (cone->kind == TG_CONE_BOX)
-        return tg_larger((copysign(cone->bound, a) - x[0]) / a, 0);
-    if (cone->dim == 1 || state->phase != TG_PHASE_STICK)
-        return a < 0 ? tg_larger(-x[0] / a, 0) : INFINITY;
-    for (int i = 1; i < cone->dim; i++)
-    {
-        double b = drift(w, cone->row + i);
-        square -= b * b;
-        along -= x[i] * b;
-        left -= x[i] * x[i];
-    }
-    left = tg_larger(left, 0);
-    double root = along * along - square * left;
-    if (root < 0 || (along >= 0 && square >= 0))
-        return INFINITY;
-    return left / (sqrt(root) - along);
+    double bound = cone->kind == TG_CONE_UNIT ? 0 : copysign(cone->bound, along);
+    return tg_larger((bound - x) / along, 0);
 }
 
-/* Moves all impulses so far along -Z Z^T g_R. */
-static void drift_by(tg_solve_work *w, double way)
-{
-    for (int i = 0; i < w->cones.rows; i++)
-        w->x[i] += way * drift(w, i);
-}
-
-/* Held rows that contradict each other a little: with compliance eps their impulses would grow along -Z Z^T g_R / eps,
- * until the first friction yields, or the first contact slides or opens. False when nothing does, or what did holds
- * again. */
+/* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow
+ * along -Z Z^T g_R / eps, until the first friction yields, or the first contact opens. False when nothing does. */
 static bool give_way(tg_solve_work *w)
 {
     int first = -1;
     double least = INFINITY;
     for (int b = 0; b < w->cones.blocks; b++)
     {
-        double here = way_to_bound(w, &w->cones.block[b], &w->state[b]);
+        double here = way_to_bound(w, &w->cones.block[b]);
         first = here < least ? b : first;
         least = tg_smaller(here, least);
     }
@@ -199,17 +169,9 @@ static bool give_way(tg_solve_work *w)
         return false;
     const tg_cone *cone = &w->cones.block[first];
     tg_cone_state *state = &w->state[first];
-    bool unit = cone->kind == TG_CONE_UNIT;
-    if (unit && state->opened)
-        return false;
+    state->phase = cone->kind == TG_CONE_BOX ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
     state->opened = true;
     state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
-    if (unit)
-        drift_by(w, least);
-    bool slides = !unit || (state->phase == TG_PHASE_STICK && tg_cone_tangent(cone->dim, w->x + cone->row) > 0);
-    state->phase = slides ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
-    if (unit && slides)
-        tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
     return true;
 }
 
@@ -224,16 +186,9 @@ static double aim(const tg_solve_work *w)
     return tg_larger(w->inner, TG_ROUNDING * largest * w->cones.rows);
 }
 
-/* held rows move because they contradict each other */
-static bool contradicts(const tg_solve_work *w, double tolerance)
-{
-    return w->held.rank < w->held.count && w->held.inconsistency > tolerance &&
-           tg_newton_residual(&w->cones, w->x, w->s) > tolerance;
-}
-
 /* Solves the equations of the phases in w->state (changed: since w->held was built) and revises these until they hold;
  * false when they do not settle. */
-static bool settle(tg_solve_work *w, double tolerance, bool changed)
+static bool settle(tg_solve_work *w, bool changed)
 {
     for (int k = 0, yields = 0; k < NEAR_ROUNDS + yields; k++)
     {
@@ -247,8 +202,7 @@ static bool settle(tg_solve_work *w, double tolerance, bool changed)
         changed = revise_phases(w, TG_NO_SLIP);
         if (solved && !changed)
         {
-            bool yields_now = w->held.yields || contradicts(w, tolerance);
-            if (!yields_now || yields == w->cones.blocks || !give_way(w))
+            if (!w->held.yields || yields == w->cones.blocks || !give_way(w))
                 return true;
             yields++;
             changed = true;
@@ -354,15 +308,14 @@ static bool find_phases(tg_solve_work *w)
         if (w->held.weak)
             return false;
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
-        double left = solved ? tg_newton_residual(&w->cones, w->x, w->s) : INFINITY;
         /* on their cones blocks change phase by rounding: that is no reason to continue */
-        if (left <= TG_NO_FORCE)
+        if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= TG_NO_FORCE)
             return true;
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
         met[k + 1] = number_of_phases(w);
         changed = met[k + 1] != met[k];
         if (solved && !changed && w->held.rank < w->held.count)
-            return left <= TG_NO_SLIP; /* held rows contradict each other: the next step is the same */
+            return false; /* held rows contradict each other: the next step is the same */
         for (int j = 0; j < k && changed; j++)
             if (met[j] == met[k + 1])
                 return false; /* it goes round in circles */
@@ -399,10 +352,10 @@ static bool find_solution(tg_solve_work *w, double still)
 }
 
 /* from a solution to the one of the rule */
-static bool refine_solution(tg_solve_work *w, double tolerance)
+static bool refine_solution(tg_solve_work *w)
 {
     bool changed = revise_phases(w, TG_NO_SLIP), redundant = w->held.rank < w->held.count;
-    return (!changed && !redundant) || settle(w, tolerance, changed);
+    return (!changed && !redundant) || settle(w, changed);
 }
 
 static void begin(tg_solve_work *w)
@@ -432,7 +385,7 @@ tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selectio
         if (!find_solution(w, still))
             return TG_WARM_NONE;
         tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
-        if (!refine_solution(w, exact * tolerance))
+        if (!refine_solution(w))
             return TG_WARM_NEAR;
         tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
         if (smaller && !take_back(w))
