@@ -50,7 +50,7 @@ typedef struct tg_soft_group
     int block, blocks;
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
-    double own; /* its largest G_ii, where there are several */
+    double own; /* its largest G_ii */
 } tg_soft_group;
 
 /* where a row is in a tree: a column of its Y */
@@ -133,7 +133,6 @@ typedef struct tg_soft
     /* named scratch */
     double *r, *step;              /* dims: the residual, the Newton step */
     double *trial;                 /* dims: the residual after a step that may be taken */
-    double *velocity;              /* rows, tg_soft_bound */
     double *Jstep, *dz;            /* rows: J times the Newton step, and what it does to z */
     double *row, *force;           /* rows */
     double *c;                     /* rows, select.c: impulses of the limit */
@@ -164,8 +163,8 @@ bool tg_soft_build(tg_soft *p);
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out);
 void tg_soft_push(const tg_soft *p, const double *L, double *x);
 
-/* The largest |J x|; where there are several groups a bound of it, |J_i x| <= sqrt(G_ii) |x|, x at the dofs of the row's
- * group: a product with these costs as much as a step. */
+/* A bound of |J x|: |J_i x| <= sqrt(G_ii) |x|, x at the dofs of the row's group. J x itself hides what is along a small
+ * lever. */
 double tg_soft_bound(const tg_soft *p, const double *x);
 
 /* compliance of a row */
