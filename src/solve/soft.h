@@ -18,6 +18,7 @@
 #define TG_SOLVE_SOFT_H
 
 #include "math/fronts.h"
+#include "math/lanes.h"
 #include "math/skyline.h"
 #include "solve/admm.h"
 #include "solve/held.h"
@@ -27,6 +28,9 @@
 
 enum
 {
+    /* Dofs: a product with all of them costs as much as gathering those that a row moves. Robots with 30 and 32 take as
+     * long either way, with 36 and more longer (bench/wide.py). */
+    TG_SOFT_FEW = V4_STRIP * V4_LANES,
     TG_SOFT_MANY = 40 /* dofs of several trees: fewer are not worth the search for an order */
 };
 
@@ -155,11 +159,15 @@ typedef struct tg_soft
 /* Takes the arrays of a problem of this size from scratch, or counts; false when scratch was too small. */
 bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch);
 
+/* ---- soft_build.c ---- */
+
 /* Rows of the island; then their groups and J, if these are not there: false when there is no room for them. */
 void tg_soft_rows(tg_soft *p);
 bool tg_soft_build(tg_soft *p);
 
-/* out = J x (rows), and x = J^T L (dims) */
+/* ---- soft.c ---- */
+
+/* out = J x (rows), and x = J^T L (dims); written up to a whole number of v4 */
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out);
 void tg_soft_push(const tg_soft *p, const double *L, double *x);
 
