@@ -223,8 +223,8 @@ static bool falls(const tg_soft *p, double moved, double before)
     return p->eps * (before - moved) > TG_SOFT_LEAST * p->size * moved;
 }
 
-/* Whether what holds moves with eps (z - c) by no more than rounding: then another round would find nothing. Loops, whose
- * levers may be small, and rows with their own compliance are always looked at. */
+/* Whether what holds moves with eps (z - c) by no more than rounding: then another round would find nothing. Loops,
+ * whose levers may be small, and rows with their own compliance are always looked at. */
 static bool is_still(const tg_soft *p, double enough)
 {
     double most = 0;

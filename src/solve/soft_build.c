@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "math/ltl.h"
 #include "solve/soft.h"
 
 /* ---- rows ---- */
@@ -64,8 +65,8 @@ static void make_rows(tg_soft *p, double fixed, double idle)
 }
 
 /* The geometric mean of G_ii: of the normals of contacts, whose impulses carry weights; of all rows where there are
- * none. A power of two: scaling a problem by one scales its solution bit for bit. Of all rows of the island, whatever is
- * left out. */
+ * none. A power of two: scaling a problem by one scales its solution bit for bit. Of all rows of the island, whatever
+ * is left out. */
 static double mean_size(const tg_soft *p, double fixed)
 {
     const tg_island *island = p->island;
