@@ -154,16 +154,15 @@ TG_INLINE void v4_multiply_transposed(int m, int n, const double *A, int lda, co
         v4_add_rows(m, 1, A + p, lda, x, y + p);
 }
 
-/* The largest |a_i b_i| of n numbers, b NULL: |a_i|; NaN where one of them is not finite. */
+/* The largest |a_i b_i| of n numbers; NaN where one of them is not finite. */
 TG_INLINE double v4_most(int n, const double *a, const double *b)
 {
     v4 most = v4_zero(), finite = v4_zero();
     for (int i = 0; i < n; i += V4_LANES)
     {
         int left = n - i;
-        v4 x = left < V4_LANES ? v4_load_part(a + i, left) : v4_loadu(a + i);
-        if (b != NULL)
-            x *= left < V4_LANES ? v4_load_part(b + i, left) : v4_loadu(b + i);
+        v4 x =
+            left < V4_LANES ? v4_load_part(a + i, left) * v4_load_part(b + i, left) : v4_loadu(a + i) * v4_loadu(b + i);
         x = v4_select(x < 0, -x, x);
         most = v4_select(x > most, x, most);
         finite += x - x;

@@ -326,7 +326,7 @@ bool tg_skyline_factor(tg_skyline *s)
 /* x_i -= the rows' product with what is before them */
 TG_INLINE v4 subtract_before(int columns, const double *A, const double *x, v4 own)
 {
-    v4 sum[V4_LANES] = {own, v4_zero(), v4_zero(), v4_zero()}; /* independent sums: these wait for each other */
+    v4 sum[V4_LANES] = {own, v4_zero(), v4_zero(), v4_zero()}; /* four sums: additions to one wait for each other */
     TG_NO_UNROLL
     for (int k = 0; k < columns; k += V4_LANES, A += TILE)
         for (int c = 0; c < V4_LANES; c++)

@@ -65,7 +65,7 @@ static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const
             square += w * w;
             slope += w * w * inverse;
         }
-        double step = (sqrt(square) - z[0]) * square / (z[0] * slope); /* one division: these wait for each other */
+        double step = (sqrt(square) - z[0]) * square / (z[0] * slope); /* one division: two would wait for each other */
         a = a + step >= 0 ? a + step : ellipse_start(b, mu, z);
         if (!(fabs(step) > root_rounding * a))
             break;
