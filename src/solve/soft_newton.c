@@ -13,7 +13,7 @@
 
 enum
 {
-    SEARCH = 60 /* trials of one line search: more cost less than the factorisations after a wrong length */
+    SEARCH = 60 /* trials of one line search, of which few are used: h is smooth there */
 };
 
 static const double enough = 0.05; /* of |h(0)|: h(1) beyond that is searched, down to this */
@@ -85,35 +85,139 @@ static double solve_step(tg_soft *p)
     return v4_dot_of(p->dims, p->r, p->step);
 }
 
-/* regula falsi with halved ends (Illinois) */
-static double step_length(const tg_soft *p, double descent)
+/* ---- how far ---- */
+
+/* The first t > 0 at which C + 2 B t + A t^2 falls to zero from C > 0; INFINITY: none. */
+static double way_to_zero(double A, double B, double C)
 {
-    double square = v4_dot_of(p->dims, p->step, p->step), a = 0, b = 1, ha = -descent, t = 1;
-    double hb = ha + square - tg_soft_gain(p, 1);
-    if (!(descent > 0) || !(hb > enough * descent))
-        return 1;
+    double square = B * B - A * C;
+    if (B < 0)
+        return square >= 0 ? C / (sqrt(square) - B) : INFINITY;
+    return A < 0 ? (B + sqrt(square)) / -A : INFINITY;
+}
+
+/* the part of the step after which a contact reaches its cone, from inside or from outside */
+static double way_to_cone(const tg_soft *p, const tg_soft_block *b)
+{
+    const double *z = p->z + b->row, *dz = p->dz + b->row, *mu = p->mu + b->row;
+    double A = -dz[0] * dz[0], B = -z[0] * dz[0], C = -z[0] * z[0], sign = b->phase == TG_PHASE_STICK ? -1 : 1;
+    for (int i = 1; i < b->dim; i++)
+    {
+        double x = z[i] / mu[i], dx = dz[i] / mu[i];
+        A += dx * dx;
+        B += x * dx;
+        C += x * x;
+    }
+    return way_to_zero(sign * A, sign * B, sign * C);
+}
+
+/* the part of the step after which a block changes its phase */
+static double way_to_change(const tg_soft *p, const tg_soft_block *b)
+{
+    double z = p->z[b->row], dz = p->dz[b->row], way = -z / dz;
+    if (b->kind == TG_CONE_FREE)
+        return INFINITY;
+    if (b->kind == TG_CONE_BOX)
+        return (copysign(b->bound, b->phase == TG_PHASE_STICK ? dz : z) - z) / dz;
+    if (b->phase == TG_PHASE_BREAK || b->dim == 1)
+        return way;
+    double cone = way_to_cone(p, b);
+    return way > 0 ? tg_smaller(way, cone) : cone;
+}
+
+/* Shell 1959, gaps of Hibbard */
+static void sort(int count, double *x)
+{
+    int gap = 1;
+    while (gap < count)
+        gap = 2 * gap + 1;
+    for (; gap > 0; gap /= 2)
+        for (int i = gap; i < count; i++)
+        {
+            double here = x[i];
+            int k = i;
+            for (; k >= gap && x[k - gap] > here; k -= gap)
+                x[k] = x[k - gap];
+            x[k] = here;
+        }
+}
+
+/* Where phases change within the step, in order, into `at`; how many */
+static int find_changes(const tg_soft *p, double *at)
+{
+    int count = 0;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double way = way_to_change(p, b);
+        if (way > 0 && way < 1)
+            at[count++] = way;
+    }
+    sort(count, at);
+    return count;
+}
+
+/* h(t) = du . (u + t du - J^T P(z(t))), and where it is known to be below and above zero */
+typedef struct search
+{
+    const tg_soft *p;
+    double descent, square; /* -h(0), |du|^2 */
+    double a, b, ha, hb;
+} search;
+
+/* h at t narrows the search; true when it is small enough */
+static bool look(search *s, double t)
+{
+    double h = -s->descent + t * s->square - tg_soft_gain(s->p, t);
+    bool above = h > 0;
+    if (above)
+    {
+        s->b = t;
+        s->hb = h;
+    }
+    else
+    {
+        s->a = t;
+        s->ha = h;
+    }
+    return fabs(h) <= enough * s->descent;
+}
+
+/* between two changes of phases: regula falsi with halved ends (Illinois) */
+static double between(search *s)
+{
+    double t = s->b;
     for (int k = 0; k < SEARCH; k++)
     {
-        t = (a * hb - b * ha) / (hb - ha);
-        if (!(t > a && t < b))
-            t = 0.5 * (a + b);
-        double h = -descent + t * square - tg_soft_gain(p, t);
-        if (fabs(h) <= enough * descent)
+        double before = s->a;
+        t = (s->a * s->hb - s->b * s->ha) / (s->hb - s->ha);
+        if (!(t > s->a && t < s->b))
+            t = 0.5 * (s->a + s->b);
+        if (look(s, t))
             break;
-        if (h > 0)
-        {
-            b = t;
-            hb = h;
-            ha *= 0.5;
-        }
-        else
-        {
-            a = t;
-            ha = h;
-            hb *= 0.5;
-        }
+        *(s->a > before ? &s->hb : &s->ha) *= 0.5;
     }
     return t;
+}
+
+/* h is smooth between changes of phases, of which there may be many: first between which two it has its root. */
+static double step_length(const tg_soft *p, double descent)
+{
+    search s = {.p = p, .descent = descent, .square = v4_dot_of(p->dims, p->step, p->step), .b = 1, .ha = -descent};
+    s.hb = s.ha + s.square - tg_soft_gain(p, 1);
+    if (!(descent > 0) || !(s.hb > enough * descent))
+        return 1;
+    double *at = p->force;
+    for (int low = 0, high = find_changes(p, at); low < high;)
+    {
+        int middle = (low + high) / 2;
+        if (look(&s, at[middle]))
+            return at[middle];
+        if (s.b <= at[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return between(&s);
 }
 
 /* Whether the whole step leaves all phases as they are, and half of the residual at most: that is then J^T of what
