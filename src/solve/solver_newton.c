@@ -251,10 +251,6 @@ static bool soft(tg_soft *p, const tg_solve_options *o)
     }
     else
         start(p, p->least);
-    if (tg_soft_newton(p, &run))
-        return true;
-    run.idle = IDLE;
-    start_swept(p, p->least);
     return tg_soft_newton(p, &run);
 }
 
