@@ -111,6 +111,18 @@ static double way_to_cone(const tg_soft *p, const tg_soft_block *b)
     return way_to_zero(sign * A, sign * B, sign * C);
 }
 
+/* the part of the step after which z_T, and with it friction, has turned round by half */
+static double way_to_turn(const tg_soft *p, const tg_soft_block *b)
+{
+    double square = 0, change = 0;
+    for (int i = b->row + 1; i < b->row + b->dim; i++)
+    {
+        square += p->z[i] * p->z[i];
+        change += p->dz[i] * p->dz[i];
+    }
+    return sqrt(square / change);
+}
+
 /* the part of the step after which a block changes its phase */
 static double way_to_change(const tg_soft *p, const tg_soft_block *b)
 {
@@ -148,9 +160,11 @@ static int find_changes(const tg_soft *p, double *at)
     int count = 0;
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
-        double way = way_to_change(p, b);
+        double way = way_to_change(p, b), turn = b->dim > 1 ? way_to_turn(p, b) : INFINITY;
         if (way > 0 && way < 1)
             at[count++] = way;
+        if (turn < 1)
+            at[count++] = turn;
     }
     sort(count, at);
     return count;

@@ -1,10 +1,9 @@
 /* The default solver: solving and selecting as one problem with compliance (soft.h), in stages, fastest first. It stops
  * at the first stage whose result has its certificate.
  *
- *     soft       Newton at the smallest compliance from the impulses of the previous step; then from the result of a
- *                few Gauss-Seidel sweeps
- *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the smallest one;
- *                half way (in log eps) if that fails
+ *     soft       Newton at the smallest compliance from the impulses of the previous step
+ *     ladder     from the result of a few Gauss-Seidel sweeps, Newton at a compliance so large that most phases do not
+ *                matter, then at the smallest one; half way (in log eps) if that fails
  *     scaled     from a compliance of each row that is a share of its own G_ii, so that masses do not matter: at a
  *                share of one contacts hardly interact, and Newton converges; then down, as far at a time as it goes
  *     interior   the interior point on the problem with some compliance, from a cold start, then as on the ladder
@@ -32,7 +31,7 @@ enum
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
     SOON = 2,          /* where it is quick or not at all */
-    SWEEPS = 10,       /* if the impulses of the previous step are of little use */
+    SWEEPS = 10,       /* where the impulses of the previous step are of little use */
     HARDER = 3,        /* how often the least compliance may fall */
     ATTEMPTS = 8 /* ways down from shares of G_ii: of 102 random problems the first solves 69, four 75, eight 79 */
 };
