@@ -17,8 +17,8 @@
  * Gauss-Seidel sweeps, the interior point from their result, and Newton again once it is close. Coulomb's law is not
  * monotone, and the path of the interior point may turn back; with many contacts it is likely that a few of them block
  * it. These contacts are frozen and the others solved; then the frozen ones and their neighbours are solved with dense
- * matrices (large_cluster.c), and all together again; if that fails, with more neighbours, and from other starts, after
- * more sweeps. An island that is small enough for the dense solver is left to that instead, which takes less time.
+ * matrices (large_cluster.c), and all together again; if that fails, with more neighbours. What is left is solved with
+ * compliance (solve/multipliers.c), or by the dense solver if the island is small enough for that.
  * Which of several solutions is returned depends on the start. */
 #include "contact/large.h"
 
@@ -36,7 +36,6 @@ enum
     ASTRAY = 3,    /* of these, how many may fail to halve the violation */
     INTERIOR = 50, /* steps of the interior point from one start */
     CLUSTERS = 2,  /* how often what it could not solve is solved alone */
-    MORE = 32,     /* sweeps before it starts elsewhere, twice as many each time */
     CONE = TG_CONE_MAX
 };
 
@@ -164,13 +163,13 @@ static double best_residual(const large *a)
 
 /* ---- sweeps ---- */
 
-/* one block Gauss-Seidel sweep with exact solutions, from the first block to the last or back; keeps p->v */
-static void sweep(large *a, bool back)
+/* one block Gauss-Seidel sweep with exact solutions; keeps p->v */
+static void sweep(large *a)
 {
     tg_large *p = &a->p;
     for (int k = 0; k < p->nblock; k++)
     {
-        const tg_large_block *b = &p->block[back ? p->nblock - 1 - k : k];
+        const tg_large_block *b = &p->block[k];
         const double *G = p->G + b->matrix;
         double c[CONE], x[CONE], *now = p->x + b->cone.row;
         int dim = b->cone.dim;
@@ -196,10 +195,10 @@ static void sweep(large *a, bool back)
     a->sweeps++;
 }
 
-static void run_sweeps(large *a, int count, bool back)
+static void run_sweeps(large *a, int count)
 {
     for (int k = 0; k < count; k++)
-        sweep(a, back);
+        sweep(a);
     refresh(a);
 }
 
@@ -634,42 +633,12 @@ static double start(large *a)
     double error = offer(a);
     if (a->swept || a->p.half || (a->fits && error < TG_NEAR * a->speed))
         return error;
-    run_sweeps(a, a->fits ? SWEEPS : 1000, false);
+    run_sweeps(a, a->fits ? SWEEPS : 1000);
     return offer(a);
 }
 
-/* after so many sweeps in one order of the blocks or the other */
-static bool run_swept(large *a, int sweeps, bool back)
-{
-    run_sweeps(a, sweeps, back);
-    double error = offer(a);
-    memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
-    if (run_newton(a, TG_NEAR * a->speed))
-        return true;
-    set_impulses(a, a->best);
-    return run_interior(a, error);
-}
-
-/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from
- * the previous step, each after more sweeps. */
-static bool run_elsewhere(large *a)
-{
-    const double *const from[] = {a->p.r->L, NULL, a->p.r->warm};
-    int sweeps = MORE;
-    for (int back = 0; back < 2; back++)
-        for (size_t k = 0; k < sizeof from / sizeof *from && may_factor(a); k++, sweeps *= 2)
-        {
-            if (from[k] != NULL)
-                load_impulses(a, from[k]);
-            else
-                forget_impulses(a);
-            if (run_swept(a, sweeps, back == 1))
-                return true;
-        }
-    return false;
-}
-
-/* Where another solver or an easier problem (tg_island_relax) can take its place the search is short. */
+/* Where an easier problem (tg_island_relax) or another solver can take its place the search is short. Of a single tree
+ * path-following solves what the others of soft.h may have no room for. */
 static void iterate(large *a)
 {
     if (a->fits && !a->swept && run_newton(a, TG_NEAR * a->speed))
@@ -677,7 +646,7 @@ static void iterate(large *a)
     double error = start(a);
     if (error <= a->aim || !a->fits || run_interior(a, error) || a->passes || !may_factor(a))
         return;
-    if (tg_island_can_relax(a->p.r, a->p.island) || (!a->p.half && run_elsewhere(a)))
+    if (tg_island_can_relax(a->p.r, a->p.island) || !a->p.half)
         return;
     forget_impulses(a);
     run_cold(a);
@@ -704,7 +673,7 @@ static bool is_unsafe(const large *a)
 static void replace_unsafe(large *a)
 {
     forget_impulses(a);
-    run_sweeps(a, 1, false);
+    run_sweeps(a, 1);
     a->p.island->result.residual = (tg_residual){INFINITY, INFINITY, INFINITY, INFINITY};
     offer(a);
 }

@@ -290,6 +290,10 @@ bool tg_soft_first(tg_soft *p, const tg_solve_options *options);
 /* The same where these are a solution; then from the ladder. */
 void tg_soft_choose(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
 
+/* Rounds of the method of multipliers from island->warm; offers what it meets. True when that has its certificate.
+ * (multipliers.c) */
+bool tg_soft_multipliers(tg_soft *p, const tg_solve_options *options);
+
 /* the solver of that name, or NULL */
 const tg_solver *tg_solver_find(const char *name);
 

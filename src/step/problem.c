@@ -169,6 +169,7 @@ static tg_status solve_compliant(const tg_model *m, tg_work *w, tg_rows_island *
     }
     memcpy(r->trial + island->row, L, bytes);
     memcpy(r->trial_sigma + island->row, sigma, bytes);
+    problem.warm = r->trial + island->row;
     tg_status status = tg_island_solve(&problem, options, &arena, L, sigma, &after, &w->error);
     tg_need_whole(m, w, island);
     if (status != TG_OK && status != TG_ERR_CAPACITY)
