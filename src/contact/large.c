@@ -17,8 +17,8 @@
  * Gauss-Seidel sweeps, the interior point from their result, and Newton again once it is close. Coulomb's law is not
  * monotone, and the path of the interior point may turn back; with many contacts it is likely that a few of them block
  * it. These contacts are frozen and the others solved; then the frozen ones and their neighbours are solved with dense
- * matrices (large_cluster.c), and all together again; if that fails, with more neighbours. What is left is solved with
- * compliance (solve/multipliers.c), or by the dense solver if the island is small enough for that.
+ * matrices (large_cluster.c), and all together again. What is left is solved with compliance (solve/multipliers.c), or
+ * by the dense solver if the island is small enough for that.
  * Which of several solutions is returned depends on the start. */
 #include "contact/large.h"
 
@@ -35,7 +35,6 @@ enum
     NEWTON = 12,   /* steps of one run */
     ASTRAY = 3,    /* of these, how many may fail to halve the violation */
     INTERIOR = 50, /* steps of the interior point from one start */
-    CLUSTERS = 2,  /* how often what it could not solve is solved alone */
     CONE = TG_CONE_MAX
 };
 
@@ -569,37 +568,24 @@ static bool iterate_interior(large *a, double error, double aim)
 }
 
 /* The blocks that the interior point could not solve together with the others, and what is around them, alone; then all
- * together, from there. Leaves the solution of the former in x where the latter fails. wide: more of what is around. */
-static bool run_cluster(large *a, bool wide)
+ * together, from there. */
+static bool run_cluster(large *a)
 {
-    tg_large_solve_cluster(&a->p, a->frozen, wide, a->aim, INTERIOR);
+    tg_large_solve_cluster(&a->p, a->frozen, a->aim, INTERIOR);
     refresh(a);
-    memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
-    if (run_newton(a, TG_NEAR * a->speed) || best_residual(a) <= a->tolerance)
-        return true;
-    set_impulses(a, a->best);
-    return false;
+    return run_newton(a, TG_NEAR * a->speed) || best_residual(a) <= a->tolerance;
 }
 
 /* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the
- * rest where it can. A wide cluster would be most of an island that has dense matrices. */
+ * rest where it can. */
 static bool run_interior(large *a, double error)
 {
-    for (int k = 0; k < CLUSTERS; k++)
-    {
-        if (!iterate_interior(a, error, a->tolerance))
-            return false;
-        if (a->nfrozen == 0)
-            return run_newton(a, (best_residual(a) <= a->tolerance ? exact : TG_NEAR) * a->speed) ||
-                   best_residual(a) <= a->tolerance;
-        bool wide = k > 0;
-        if (wide && a->passes)
-            return false;
-        if (run_cluster(a, wide))
-            return true;
-        error = offer(a);
-    }
-    return false;
+    if (!iterate_interior(a, error, a->tolerance))
+        return false;
+    if (a->nfrozen > 0)
+        return run_cluster(a);
+    return run_newton(a, (best_residual(a) <= a->tolerance ? exact : TG_NEAR) * a->speed) ||
+           best_residual(a) <= a->tolerance;
 }
 
 /* from cold starts, and along the path where it turns back */

@@ -169,11 +169,11 @@ static int most_rows(const tg_large *p)
     return rows;
 }
 
-bool tg_large_solve_cluster(tg_large *p, const bool *seed, bool wide, double tolerance, int effort)
+bool tg_large_solve_cluster(tg_large *p, const bool *seed, double tolerance, int effort)
 {
     tg_arena *scratch = &p->r->scratch;
     size_t mark = tg_arena_mark(scratch), most = MOST_ROWS;
-    cluster c = {.p = p, .most = wide ? MOST_ROWS : most_rows(p), .effort = effort};
+    cluster c = {.p = p, .most = most_rows(p), .effort = effort};
     bool *node = TG_TAKE(scratch, bool, p->nnode, "cluster: nodes"), solved = false;
     c.index = TG_TAKE(scratch, int, most, "cluster: blocks");
     c.block = TG_TAKE(scratch, tg_block, most, "cluster: laws");

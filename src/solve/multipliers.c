@@ -4,7 +4,7 @@
  *     u = J^T P(z),     eps (z - L) + J u + g = 0,     L <- P(z)
  * for any eps: then J u + g = eps (L - z), and P(z) = L is the law. Each round is a problem of soft.h with g - eps L in
  * the place of g. With much compliance phases hardly matter and Newton converges, but a round takes out little: of what
- * impulses move by lambda it leaves eps / (eps + lambda). So the compliance halves with every round, and rises where
+ * impulses move by lambda it leaves eps / (eps + lambda). So the compliance halves with every round, and doubles where
  * Newton fails. (The ladder of solver_newton.c needs Newton to converge at the smallest compliance.)
  *
  * Friction is not monotone. Where lambda < 0, a round leads away from a solution unless eps < |lambda| / 2: residuals
@@ -16,19 +16,13 @@
 #include "solve/soft.h"
 
 /* Set on 103 steps of heaps of 100 mixed shapes and 300 boxes (tests/open, seeds 1 to 6) that other stages solved with
- * more than 400 factorisations, or did not solve: all are solved, with 490 on average. Newton may take long: with 20
- * steps per round, of which 6 may fail to halve the residual, four are not solved. */
+ * more than 400 factorisations, or did not solve: all are solved, with 480 on average. Newton may take long: with 20
+ * steps per round, of which 6 may fail to halve the residual, four of them are not solved. */
 enum
 {
-    RUNS = 6,
-    ROUNDS = 100,
-    STEPS = 40 /* factorisations of one round */
+    ROUNDS = 100, /* of one run */
+    STEPS = 40    /* factorisations of one round */
 };
-
-static const double start = 0x1p-4; /* of the mean G_ii: compliance of the first run, twice as much in the next one */
-static const double falls = 0.5, rises = 8; /* three good rounds make up for one that failed */
-static const double most = 0x1p10;          /* of the mean G_ii: rounds stand still */
-static const double goal = 1e-3;            /* of the tolerance: violation of a round */
 
 static void load(tg_soft *p, const double *L)
 {
@@ -50,9 +44,9 @@ static void centre(tg_soft *p)
 /* Rounds from p->L; true when one has its certificate. */
 static bool run(tg_soft *p, double share, const tg_solve_options *o)
 {
-    const tg_soft_run round = {.steps = STEPS, .goal = goal * o->tolerance};
+    const tg_soft_run round = {.steps = STEPS, .goal = o->inner};
     p->eps = share * p->size;
-    for (int k = 0; k < ROUNDS && p->eps < most * p->size && p->factorisations < p->limit; k++)
+    for (int k = 0; k < ROUNDS && p->factorisations < p->limit; k++)
     {
         centre(p);
         bool solved = tg_soft_newton(p, &round);
@@ -61,19 +55,20 @@ static bool run(tg_soft *p, double share, const tg_solve_options *o)
             return true;
         if (!solved)
             memcpy(p->L, p->c, sizeof(double) * (size_t)p->rows);
-        p->eps *= solved ? falls : rises;
+        p->eps *= solved ? 0.5 : 2;
     }
     return false;
 }
 
+/* Runs from a compliance at which contacts hardly interact (the mean G_ii), then from twice as much each time. */
 bool tg_soft_multipliers(tg_soft *p, const tg_solve_options *o)
 {
-    double share = start;
+    bool best = true;
     load(p, p->island->warm);
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_LADDER);
-    for (int k = 0; k < RUNS; k++, share *= 2)
+    for (double share = 1; share < ROUNDS; share *= 2, best = !best)
     {
-        load(p, k % 2 == 0 ? p->offer.L : NULL);
+        load(p, best ? p->offer.L : NULL);
         if (run(p, share, o))
             return true;
     }
