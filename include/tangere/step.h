@@ -227,13 +227,14 @@ typedef struct tg_profile
 /* The solver stage that solved an island (docs/contact.md section 4), fastest first. */
 typedef enum tg_solved_by
 {
-    TG_SOLVED_BY_NOTHING,  /* not solved */
-    TG_SOLVED_BY_WARM,     /* warm start: the modes of the previous step, with few changes */
-    TG_SOLVED_BY_SOFT,     /* Newton with a small compliance, from the impulses of the previous step */
-    TG_SOLVED_BY_LADDER,   /* Newton from a larger compliance */
-    TG_SOLVED_BY_INTERIOR, /* the interior point */
-    TG_SOLVED_BY_PATH,     /* the path of the interior point, followed by arc length */
-    TG_SOLVED_BY_SWEEPS,   /* block Gauss-Seidel */
+    TG_SOLVED_BY_NOTHING,     /* not solved */
+    TG_SOLVED_BY_WARM,        /* warm start: the modes of the previous step, with few changes */
+    TG_SOLVED_BY_SOFT,        /* Newton with a small compliance, from the impulses of the previous step */
+    TG_SOLVED_BY_LADDER,      /* Newton from a larger compliance */
+    TG_SOLVED_BY_MULTIPLIERS, /* the method of multipliers */
+    TG_SOLVED_BY_INTERIOR,    /* the interior point */
+    TG_SOLVED_BY_PATH,        /* the path of the interior point, followed by arc length */
+    TG_SOLVED_BY_SWEEPS,      /* block Gauss-Seidel */
     TG_SOLVED_BY_KINDS
 } tg_solved_by;
 

@@ -61,6 +61,7 @@ class SolvedBy(IntEnum):
     WARM = _core.SOLVED_BY_WARM
     SOFT = _core.SOLVED_BY_SOFT
     LADDER = _core.SOLVED_BY_LADDER
+    MULTIPLIERS = _core.SOLVED_BY_MULTIPLIERS
     INTERIOR = _core.SOLVED_BY_INTERIOR
     PATH = _core.SOLVED_BY_PATH
     SWEEPS = _core.SOLVED_BY_SWEEPS

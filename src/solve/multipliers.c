@@ -50,7 +50,7 @@ static bool run(tg_soft *p, double share, const tg_solve_options *o)
     {
         centre(p);
         bool solved = tg_soft_newton(p, &round);
-        tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_LADDER);
+        tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_MULTIPLIERS);
         if (p->offer.residual <= o->tolerance)
             return true;
         if (!solved)
@@ -65,7 +65,7 @@ bool tg_soft_multipliers(tg_soft *p, const tg_solve_options *o)
 {
     bool best = true;
     load(p, p->island->warm);
-    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_LADDER);
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_MULTIPLIERS);
     for (double share = 1; share < ROUNDS; share *= 2, best = !best)
     {
         load(p, best ? p->offer.L : NULL);

@@ -126,13 +126,14 @@ typedef enum tg_selection
 /* what ended a solve */
 typedef enum tg_solve_stage
 {
-    TG_ENDED_NONE,     /* nothing: not solved */
-    TG_ENDED_WARM,     /* the phases of the previous step, with few changes */
-    TG_ENDED_SOFT,     /* Newton with the least compliance from its impulses */
-    TG_ENDED_LADDER,   /* from a larger compliance to a smaller one */
-    TG_ENDED_INTERIOR, /* the interior point */
-    TG_ENDED_PATH,     /* its path, followed by length */
-    TG_ENDED_SWEEPS,   /* block Gauss-Seidel */
+    TG_ENDED_NONE,        /* nothing: not solved */
+    TG_ENDED_WARM,        /* the phases of the previous step, with few changes */
+    TG_ENDED_SOFT,        /* Newton with the least compliance from its impulses */
+    TG_ENDED_LADDER,      /* from a larger compliance to a smaller one */
+    TG_ENDED_MULTIPLIERS, /* rounds of the method of multipliers */
+    TG_ENDED_INTERIOR,    /* the interior point */
+    TG_ENDED_PATH,        /* its path, followed by length */
+    TG_ENDED_SWEEPS,      /* block Gauss-Seidel */
     TG_ENDED_KINDS
 } tg_solve_stage;
 

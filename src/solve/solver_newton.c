@@ -4,14 +4,10 @@
  *     soft       Newton at the smallest compliance from the impulses of the previous step
  *     ladder     from the result of a few Gauss-Seidel sweeps, Newton at a compliance so large that most phases do not
  *                matter, then at the smallest one; half way (in log eps) if that fails
- *     scaled     from a compliance of each row that is a share of its own G_ii, so that masses do not matter: at a
- *                share of one contacts hardly interact, and Newton converges; then down, as far at a time as it goes
- *     interior   the interior point on the problem with some compliance, from a cold start, then as on the ladder
- *     path       the interior point on the problem without compliance, along its path by arc length, then Newton
- *     scaled     other shares of each block, which make another way down: where the first turns back others may not
+ *     multipliers   rounds at much compliance, each centred at the impulses of the last one (multipliers.c), then
+ *                Newton at the smallest compliance
  *
- * With several bodies the interior point comes before the shares. The first two leave out what stays open
- * (soft_open.c); the others work on the whole problem.
+ * The first two leave out what stays open (soft_open.c); the last one works on the whole problem.
  *
  * Each ends at a solution with compliance; select.c then computes its limit. If the limit has no certificate, the
  * problem contradicts itself: with compliance eps impulses grow as 1 / eps, and eps L stays constant. The search then
@@ -32,14 +28,12 @@ enum
     IDLE = 6,          /* steps that may fail to halve the residual, */
     SOON = 2,          /* where it is quick or not at all */
     SWEEPS = 10,       /* where the impulses of the previous step are of little use */
-    HARDER = 3,        /* how often the least compliance may fall */
-    ATTEMPTS = 8 /* ways down from shares of G_ii: of 102 random problems the first solves 69, four 75, eight 79 */
+    HARDER = 3         /* how often the least compliance may fall */
 };
 
 static const double smallest = 0x1p-40, largest = 0x1p-23; /* of the mean G_ii: between these is the least compliance */
 static const double usual = 0x1p-33;                       /* where nothing says how large impulses are */
 static const double top = 0x1p-10;                         /* of the mean G_ii: on top of the ladder */
-static const double middle = 0x1p-17;                      /* of the interior point */
 static const double creep = 1e-2;      /* of the tolerance: how fast what holds moves with the least compliance */
 static const double heap_creep = 0.25; /* the same in heaps, section "many bodies" */
 static const double coarse =
@@ -297,116 +291,17 @@ static bool ladder(tg_soft *p, const tg_solve_options *o)
     return ladder_from(p, top * p->size, o, LADDER_STEPS);
 }
 
-/* ---- from shares of G_ii ---- */
-
-/* Of the share that a block gets: one in the first attempt, then a power of two up to 2^ATTEMPTS away from it, another
- * for every block. Fractions of multiples of the root of two are spread evenly. */
-static double weight(int attempt, int block)
+/* From the solution that the method of multipliers ends at, if it does, to the one at the least compliance. */
+static bool multipliers(tg_soft *p, const tg_solve_options *o)
 {
-    double place = sqrt(2) * attempt * (block + 1), part = place - floor(place);
-    return attempt == 0 ? 1 : exp2(floor((2 * part - 1) * ATTEMPTS));
-}
-
-/* Compliance of every row beside p->eps: the law's own and a share of G_ii, of tangents of the largest. z keeps the
- * velocities of what opens or slides. */
-static void give_share(tg_soft *p, double share, int attempt)
-{
-    tg_soft_respond(p);
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-    {
-        double part = share * weight(attempt, (int)(b - p->block)), most = 0;
-        for (int i = b->row + 1; i < b->row + b->dim; i++)
-            most = tg_larger(most, p->own[i]);
-        for (int i = b->row; i < b->row + b->dim; i++)
-        {
-            double before = tg_soft_eps(p, i), law = p->island->tree != NULL ? p->island->give[p->source[i]] : 0;
-            p->give[i] = law + part * (i == b->row ? p->own[i] : most);
-            p->z[i] = p->L[i] + (p->z[i] - p->L[i]) * before / tg_soft_eps(p, i);
-        }
-    }
-}
-
-/* Newton at this share; below `last` there is none. */
-static bool solve_share(tg_soft *p, double share, double last, int attempt, const tg_solve_options *o)
-{
-    double goal = share > last ? tg_larger(creep * o->tolerance, coarse * share * p->speed) : coarse * o->tolerance;
-    give_share(p, share > last ? share : 0, attempt);
-    return tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = goal});
-}
-
-/* From a share of one to none, at the least compliance. The way is long where it is steep: the ratio of two shares is
- * squared where it was good, and its root taken where it was not. */
-static bool go_down(tg_soft *p, int attempt, const tg_solve_options *o)
-{
-    size_t rows = sizeof(double) * (size_t)p->rows;
-    double share = 1, last = p->least / largest_own(p), ratio = last;
-    int most = p->factorisations + HARDER * LADDER_STEPS, failed = 0;
-    p->eps = p->least;
-    memset(p->z, 0, rows);
-    give_share(p, share, attempt);
-    start_swept(p, p->least);
-    bool good =
-        tg_soft_newton(p, &(tg_soft_run){.steps = LADDER_STEPS, .fresh = true, .goal = coarse * share * p->speed});
-    while (good && share > last && failed < IDLE && p->factorisations < most)
-    {
-        memcpy(p->kept_z, p->z, rows);
-        if (solve_share(p, ratio * share, last, attempt, o))
-        {
-            share *= ratio;
-            ratio *= ratio;
-            failed = 0;
-            continue;
-        }
-        give_share(p, share, attempt);
-        memcpy(p->z, p->kept_z, rows);
-        ratio = sqrt(ratio);
-        failed++;
-    }
-    give_share(p, 0, attempt);
-    return good && share <= last;
-}
-
-/* Where impulses turn out to be much larger than was thought: once more, with less compliance. */
-static bool scaled_by(tg_soft *p, int attempt, const tg_solve_options *o)
-{
-    double goal = creep * o->tolerance, floor = TG_SOFT_LEAST * largest_own(p);
-    for (int k = 0; k < HARDER; k++)
-    {
-        if (!go_down(p, attempt, o))
-            return false;
-        double now = creep_of(p), eps = tg_larger(p->eps * ldexp(1, ilogb(goal / now)), floor);
-        if (now <= slow * goal || !(eps < 0.5 * p->eps))
-            return true;
-        p->least = eps;
-    }
-    return true;
-}
-
-static bool scaled(tg_soft *p, const tg_solve_options *o)
-{
-    return scaled_by(p, 0, o);
-}
-
-/* once, where the path ended at a solution that was not selected */
-static bool scaled_otherwise(tg_soft *p, const tg_solve_options *o)
-{
-    for (int k = 1; k < ATTEMPTS && (k < 2 || p->offer.residual > o->tolerance); k++)
-        if (scaled_by(p, k, o))
-            return true;
-    return false;
-}
-
-static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
-{
-    tg_soft_interior(p, eps, o);
-    return tg_soft_newton(
-               p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
-           climb_down(p, o, LADDER_STEPS);
-}
-
-static bool interior(tg_soft *p, const tg_solve_options *o)
-{
-    return interior_at(p, middle * p->size, o) || interior_at(p, top * p->size, o);
+    if (!tg_soft_multipliers(p, o))
+        return false;
+    for (int i = 0; i < p->rows; i++)
+        p->L[i] = p->offer.L[p->source[i]];
+    tg_soft_push(p, p->L, p->u);
+    start_near(p, p->least);
+    tg_soft_run run = {.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, p->least, o)};
+    return tg_soft_newton(p, &run);
 }
 
 static bool path(tg_soft *p, const tg_solve_options *o)
@@ -693,29 +588,21 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
     return p->began;
 }
 
-/* Where an easier problem can take its place, no long search follows. Of what the ladder leaves of several bodies the
- * interior point solves most with 12 to 24 factorisations, after 200 of the shares of G_ii (bench/wide.py, heaps of 30,
- * seeds 0 to 39: 4 steps with more than 256 instead of 22). Of a robot alone (Barkour with random controls) shares are
- * faster. */
+/* Where an easier problem can take its place, no long search follows. Multipliers come first in islands that large.c has
+ * not solved, and where the short search failed without the contacts that stay open. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
-    const bool several = p->island->tree != NULL && p->island->trees > 1;
-    const stage shares = {scaled, TG_ENDED_LADDER}, inside = {interior, TG_ENDED_INTERIOR};
-    const stage first = several ? inside : shares, second = several ? shares : inside;
-    const stage from_near = {soft, TG_ENDED_SOFT}, down = {ladder, TG_ENDED_LADDER}, along = {path, TG_ENDED_PATH},
-                otherwise = {scaled_otherwise, TG_ENDED_LADDER}, end = {NULL, TG_ENDED_NONE};
-    const stage all[] = {from_near, down, first, second, along, otherwise, end};
-    const stage quick[] = {from_near, down, end};
-    const stage slow_ones[] = {first, second, from_near, down, along, otherwise, end};
+    const stage near = {soft, TG_ENDED_SOFT}, down = {ladder, TG_ENDED_LADDER},
+                rounds = {multipliers, TG_ENDED_MULTIPLIERS}, end = {NULL, TG_ENDED_NONE};
+    const stage all[] = {near, down, rounds, end}, quick[] = {near, down, end},
+                slow_first[] = {rounds, near, down, end};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
-    const stage *list = easier || p->partial ? quick : p->whole ? slow_ones : all;
-    if (p->narrow && tg_soft_multipliers(p, o))
-        return;
+    const stage *list = easier || p->partial ? quick : p->whole || p->narrow ? slow_first : all;
     begin(p, o);
     if (begins_refined(p, o))
         return;
     begin(p, o);
-    for (const stage *k = list; k->run != NULL && p->factorisations < p->limit; k++)
+    for (const stage *k = list; k->run != NULL && p->factorisations < p->limit && p->offer.residual > o->tolerance; k++)
         if (k->run(p, o))
         {
             if (ends(p, o, k->name))

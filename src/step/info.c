@@ -25,8 +25,8 @@ const char *tg_contact_mode_string(tg_contact_mode mode)
 
 const char *tg_solved_by_string(tg_solved_by stage)
 {
-    static const char *const name[] = {"nothing",        "warm start", "soft contacts", "ladder",
-                                       "interior point", "path",       "sweeps"};
+    static const char *const name[] = {"nothing",     "warm start",     "soft contacts", "ladder",
+                                       "multipliers", "interior point", "path",          "sweeps"};
     _Static_assert(sizeof name / sizeof name[0] == TG_SOLVED_BY_KINDS, "a name for every stage");
     _Static_assert((int)TG_SOLVED_BY_KINDS == (int)TG_ENDED_KINDS, "the same stages");
     return (unsigned)stage < TG_SOLVED_BY_KINDS ? name[stage] : "unknown";
