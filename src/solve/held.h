@@ -57,7 +57,8 @@ enum
 typedef struct tg_solve_work
 {
     const tg_island *island;
-    double inner; /* what iterations aim at (m/s) */
+    double inner; /* what iterations aim at (m/s), */
+    double exact; /* and how well the equations of what is returned hold */
     tg_cones cones;
     double *x, *s; /* scaled impulses, s = G x + g */
     double *best, *L;

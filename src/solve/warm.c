@@ -48,15 +48,16 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
 
 /* A contact that does not slip sticks, even on its cone; one that does not open is held, even without a load. Dry
  * friction that slips, however slowly, is at its bound: holding it would contradict the contacts that make it slip. */
-static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
+static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double opening,
+                          double slow)
 {
     if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->inner)
         state->phase = TG_PHASE_STICK;
     if (cone->kind != TG_CONE_UNIT || state->phase == TG_PHASE_STICK)
         return;
-    if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= still))
+    if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= opening))
         return;
-    if (slip(&w->cones, cone, w->s) < still)
+    if (slip(&w->cones, cone, w->s) < (state->opened ? w->inner : slow))
         state->phase = TG_PHASE_STICK;
     else
     {
@@ -114,9 +115,9 @@ static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_stat
         tg_newton_classify_block(cone, w->x, w->s, state);
 }
 
-/* New phases where the old ones do not hold; what moves less than `still` (m/s) is held. Returns whether any changed.
- */
-static bool revise_phases(tg_solve_work *w, double still)
+/* New phases where the old ones do not hold. Of solved equations a slip is known to less than TG_NO_SLIP. Returns
+ * whether any changed. */
+static bool revise_phases(tg_solve_work *w)
 {
     bool changed = false;
     for (int b = 0; b < w->cones.blocks; b++)
@@ -129,7 +130,7 @@ static bool revise_phases(tg_solve_work *w, double still)
             state->opened = true;
         }
         else
-            hold_if_still(w, cone, state, still);
+            hold_if_still(w, cone, state, TG_NO_SLIP, w->exact);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
             reconsider(w, cone, state);
         bool turned =
@@ -141,38 +142,103 @@ static bool revise_phases(tg_solve_work *w, double still)
 
 /* ---- rows that yield ---- */
 
-/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or
- * open. */
-static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
+/* how a held row of a block goes along p = -Z Z^T g_R, which does nothing to the bodies: its impulse, scaled */
+static double along_gap(const tg_solve_work *w, int row)
 {
-    int at = w->held.at[cone->row];
-    double x = w->x[cone->row], along = at < 0 ? 0 : -w->held.gap[at];
-    if (fabs(along) <= tg_held_least_gap(w) || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
-        return INFINITY;
-    double bound = cone->kind == TG_CONE_UNIT ? 0 : copysign(cone->bound, along);
-    return tg_larger((bound - x) / along, 0);
+    int at = w->held.at[row];
+    return at < 0 ? 0 : -w->held.gap[at] / w->cones.scale[row];
 }
 
-/* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow
- * along -Z Z^T g_R / eps, until the first friction yields, or the first contact opens. False when nothing does. */
+/* t at which x + t p leaves the cone: the first root of |x_T + t p_T| = x_N + t p_N */
+static double way_to_cone(const tg_cone *cone, const double *x, const double *p)
+{
+    double a = -p[0] * p[0], b = -x[0] * p[0], c = -x[0] * x[0];
+    for (int i = 1; i < cone->dim; i++)
+    {
+        a += p[i] * p[i];
+        b += x[i] * p[i];
+        c += x[i] * x[i];
+    }
+    c = tg_smaller(c, 0);
+    double root = b * b - a * c, below = root >= 0 ? b + sqrt(root) : 0;
+    return below > 0 ? -c / below : INFINITY;
+}
+
+/* How far an impulse can go along p until its block is at its bound, or open; and what it does there. */
+static double way_to_bound(const tg_solve_work *w, int b, tg_phase *phase)
+{
+    const tg_cone *cone = &w->cones.block[b];
+    double p[TG_CONE_MAX], tangent, most = 0, x = w->x[cone->row];
+    bool opens = w->held.yields || w->held.inconsistency >= TG_CONSISTENT;
+    *phase = TG_PHASE_SLIDE;
+    for (int i = 0; i < cone->dim; i++)
+    {
+        p[i] = along_gap(w, cone->row + i);
+        most = tg_larger(most, fabs(p[i]) * w->cones.scale[cone->row + i]);
+    }
+    if (most <= tg_held_least_gap(w) || cone->kind == TG_CONE_FREE || w->state[b].phase == TG_PHASE_BREAK)
+        return INFINITY;
+    if (cone->kind == TG_CONE_BOX)
+        return tg_larger((copysign(cone->bound, p[0]) - x) / p[0], 0);
+    tangent = tg_cone_tangent(cone->dim, p);
+    if (w->state[b].phase == TG_PHASE_SLIDE || tangent <= -p[0])
+    {
+        *phase = TG_PHASE_BREAK;
+        return p[0] < 0 && opens ? tg_larger(x / -p[0], 0) : INFINITY;
+    }
+    return way_to_cone(cone, w->x + cone->row, p);
+}
+
+/* Held rows that contradict each other a little: with compliance eps their impulses would grow along -Z Z^T g_R / eps,
+ * until the first block is at the bound of its friction and yields, or opens. False when nothing does. */
 static bool give_way(tg_solve_work *w)
 {
     int first = -1;
     double least = INFINITY;
+    tg_phase then = TG_PHASE_BREAK;
     for (int b = 0; b < w->cones.blocks; b++)
     {
-        double here = way_to_bound(w, &w->cones.block[b]);
+        tg_phase phase;
+        double here = way_to_bound(w, b, &phase);
         first = here < least ? b : first;
+        then = here < least ? phase : then;
         least = tg_smaller(here, least);
     }
     if (first < 0)
         return false;
     const tg_cone *cone = &w->cones.block[first];
     tg_cone_state *state = &w->state[first];
-    state->phase = cone->kind == TG_CONE_BOX ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
+    state->phase = then;
     state->opened = true;
-    state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
+    if (cone->kind == TG_CONE_BOX)
+        state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
+    for (int i = 0; i < w->held.count; i++)
+        w->x[w->held.row[i]] += least * along_gap(w, w->held.row[i]);
+    if (cone->kind == TG_CONE_UNIT && then == TG_PHASE_SLIDE)
+        tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
     return true;
+}
+
+/* whether a contact slides or opens so slowly that it may count as held */
+static bool moves_slowly(const tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        tg_phase phase = w->state[b].phase;
+        double speed = phase == TG_PHASE_BREAK ? w->s[cone->row] : slip(&w->cones, cone, w->s);
+        if (cone->kind == TG_CONE_UNIT && phase != TG_PHASE_STICK && speed < TG_NO_SLIP)
+            return true;
+    }
+    return false;
+}
+
+/* Whether held rows of solved equations contradict each other by more than a solution may, and so little that one of
+ * them can give way. Once one has, the others follow to rounding: all that yields is decided by the same limit. */
+static bool contradicts(const tg_solve_work *w, double residual)
+{
+    return w->held.rank < w->held.count && w->held.inconsistency < TG_NEARLY_STILL &&
+           residual > (moves_slowly(w) ? w->inner : w->exact);
 }
 
 /* ---- the rule ---- */
@@ -199,10 +265,11 @@ static bool settle(tg_solve_work *w, bool changed)
         bool unique = w->held.rank == w->held.count;
         int most = unique ? 1 : NEAR_STEPS, left = w->most - w->newton;
         bool solved = tg_limit_newton(w, TG_LIMIT_NEAR, left < most ? left : most, aim(w));
-        changed = revise_phases(w, TG_NO_SLIP);
+        changed = revise_phases(w);
         if (solved && !changed)
         {
-            if (!w->held.yields || yields == w->cones.blocks || !give_way(w))
+            bool wrong = contradicts(w, tg_newton_residual(&w->cones, w->x, w->s));
+            if (!(w->held.yields || wrong) || yields == w->cones.blocks || !give_way(w))
                 return true;
             yields++;
             changed = true;
@@ -237,7 +304,7 @@ static void suggest_phases(tg_solve_work *w, double still)
     for (int b = 0; b < w->cones.blocks; b++)
     {
         w->state[b].opened = false;
-        hold_if_still(w, &w->cones.block[b], &w->state[b], still);
+        hold_if_still(w, &w->cones.block[b], &w->state[b], still, still);
         slide_on(w, &w->cones.block[b], &w->state[b]);
     }
 }
@@ -258,6 +325,8 @@ static bool has_immaterial(const tg_solve_work *w)
 
 static tg_selection selection_kind(const tg_solve_work *w)
 {
+    if (moves_slowly(w))
+        return TG_SELECT_COMPLIANT;
     if (w->held.rank == w->held.count)
         return TG_SELECT_INDEPENDENT;
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
@@ -295,6 +364,17 @@ static uint64_t number_of_phases(const tg_solve_work *w)
     return number;
 }
 
+/* the phases of the Alart-Curnier point; what gave way stays so while that holds */
+static void classify(tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        if (!w->state[b].opened || !phase_holds(w, cone, &w->state[b]))
+            tg_newton_classify_block(cone, w->x, w->s, &w->state[b]);
+    }
+}
+
 /* A solution from the phases in w->state, near w->x: Newton steps that leave Z^T L_R as it is, with new phases after
  * every step. */
 static bool find_phases(tg_solve_work *w)
@@ -309,13 +389,21 @@ static bool find_phases(tg_solve_work *w)
             return false;
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
         /* on their cones blocks change phase by rounding: that is no reason to continue */
-        if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= TG_NO_FORCE)
+        double residual = tg_newton_residual(&w->cones, w->x, w->s);
+        bool near = solved && residual <= TG_NO_FORCE, wrong = contradicts(w, residual);
+        if (near && !wrong)
             return true;
-        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+        if (!near)
+            classify(w);
         met[k + 1] = number_of_phases(w);
         changed = met[k + 1] != met[k];
         if (solved && !changed && w->held.rank < w->held.count)
-            return false; /* held rows contradict each other: the next step is the same */
+        {
+            if (!wrong || !give_way(w))
+                return near; /* held rows contradict each other: the next step is the same */
+            met[k + 1] = number_of_phases(w);
+            changed = true;
+        }
         for (int j = 0; j < k && changed; j++)
             if (met[j] == met[k + 1])
                 return false; /* it goes round in circles */
@@ -354,7 +442,7 @@ static bool find_solution(tg_solve_work *w, double still)
 /* from a solution to the one of the rule */
 static bool refine_solution(tg_solve_work *w)
 {
-    bool changed = revise_phases(w, TG_NO_SLIP), redundant = w->held.rank < w->held.count;
+    bool changed = revise_phases(w), redundant = w->held.rank < w->held.count;
     return (!changed && !redundant) || settle(w, changed);
 }
 
@@ -377,6 +465,7 @@ static void begin(tg_solve_work *w)
 tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selection)
 {
     double still = TG_NEARLY_STILL;
+    w->exact = exact * tolerance;
     begin(w);
     bool smaller = leave_out(w);
     for (int k = 0; k < WARM_PROBLEMS; k++, still = TG_NO_SLIP)
@@ -391,7 +480,7 @@ tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selectio
         if (smaller && !take_back(w))
             continue;
         *selection = selection_kind(w);
-        return tg_newton_residual(&w->cones, w->x, w->s) <= exact * tolerance ? TG_WARM_CHOSEN : TG_WARM_NEAR;
+        return tg_newton_residual(&w->cones, w->x, w->s) <= w->exact ? TG_WARM_CHOSEN : TG_WARM_NEAR;
     }
     return TG_WARM_NONE;
 }
