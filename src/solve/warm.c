@@ -7,14 +7,16 @@
  * R: the rows held at zero (normals of closed contacts, all rows of those that do not slip, active limits, equalities,
  * joints that friction holds); Z: an orthonormal basis of the null space of G_RR (impulses, not scaled), so that Z^T
  * J_R = 0. A compliant solution has sigma_R + eps L_R = 0 with sigma_R = J_R v+ + b_R, hence eps Z^T L_R = -Z^T b_R:
- * with consistent b_R, Z^T L_R = 0 for every eps (up to 1e-9 m/s b_R counts as consistent; beyond, contacts must open,
- * which large z = -Z Z^T b_R / eps decide). Where cones forbid that, some contacts of the compliant solution creep on
- * their cones or lift by O(eps), and the limit shares their impulses out accordingly; sigma stays exact. limit.c has
- * the equations, in coordinates of the range Q of G_RR (Q Q^T = I - Z Z^T), which comes from a pivoted Cholesky
- * factorisation; Z itself is never formed. When nothing is redundant the Alart-Curnier equations alone decide. */
+ * with consistent b_R, Z^T L_R = 0 for every eps. Where rows contradict each other, impulses grow along -Z Z^T b_R /
+ * eps, until a contact is on its cone and slides, or opens (normals agree up to 1e-9 m/s). Where cones forbid Z^T L_R =
+ * 0, some contacts of the compliant solution creep on their cones or lift by O(eps), and the limit shares their
+ * impulses out accordingly; sigma stays exact. limit.c has the equations, in coordinates of the range Q of G_RR (Q Q^T
+ * = I - Z Z^T), which comes from a pivoted Cholesky factorisation; Z itself is never formed. When nothing is redundant
+ * the Alart-Curnier equations alone decide. */
 #include <math.h>
 #include <string.h>
 
+#include "math/dense.h"
 #include "math/lanes.h"
 #include "solve/held.h"
 
@@ -355,12 +357,12 @@ static bool leave_out(tg_solve_work *w)
     return any;
 }
 
-/* a number that tells sets of phases apart: they are its digits */
+/* a number that tells sets of phases apart, and what gave way: they are its digits */
 static uint64_t number_of_phases(const tg_solve_work *w)
 {
     uint64_t number = 0;
     for (int b = 0; b < w->cones.blocks; b++)
-        number = (TG_PHASE_SLIDE + 1) * number + (uint64_t)w->state[b].phase;
+        number = 2 * (TG_PHASE_SLIDE + 1) * number + 2 * (uint64_t)w->state[b].phase + w->state[b].opened;
     return number;
 }
 
@@ -375,12 +377,38 @@ static void classify(tg_solve_work *w)
     }
 }
 
+/* x without its part in the null space of redundant rows, which does nothing to the bodies: that is the solution of the
+ * rule where cones allow it. Kept if it violates the law less than x does. Returns the violation. */
+static double drop_null(tg_solve_work *w)
+{
+    const tg_held *held = &w->held;
+    double before = tg_newton_residual(&w->cones, w->x, w->s), *L = w->limit, *d = w->rhs, *x = w->best;
+    if (held->rank == held->count || before <= TG_NO_FORCE)
+        return before;
+    size_t bytes = sizeof *x * (size_t)w->cones.rows;
+    memcpy(x, w->x, bytes);
+    for (int i = 0; i < held->count; i++)
+        L[i] = w->cones.scale[held->row[i]] * w->cones.scale[held->row[i]] * w->x[held->row[i]];
+    tg_gemm_nt(held->rank, 1, held->count, held->range, w->cones.ld, L, held->count, TG_GEMM_SET, d, 1);
+    tg_gemm_nn(1, held->count, held->rank, d, held->rank, held->range, w->cones.ld, TG_GEMM_SET, L, held->count);
+    for (int i = 0; i < held->count; i++)
+        w->x[held->row[i]] = L[i];
+    double after = tg_newton_residual(&w->cones, w->x, w->s);
+    if (after < before)
+        return after;
+    memcpy(w->x, x, bytes);
+    return before;
+}
+
 /* A solution from the phases in w->state, near w->x: Newton steps that leave Z^T L_R as it is, with new phases after
- * every step. */
-static bool find_phases(tg_solve_work *w)
+ * every step. from: the phases of the last attempt, which would only be repeated. */
+static bool find_phases(tg_solve_work *w, uint64_t *from)
 {
     uint64_t met[WARM_ROUNDS + 1] = {number_of_phases(w)};
     bool changed = true;
+    if (*from == met[0])
+        return false;
+    *from = met[0];
     for (int k = 0; k < WARM_ROUNDS && w->newton < w->most; k++)
     {
         if (changed)
@@ -389,8 +417,8 @@ static bool find_phases(tg_solve_work *w)
             return false;
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
         /* on their cones blocks change phase by rounding: that is no reason to continue */
-        double residual = tg_newton_residual(&w->cones, w->x, w->s);
-        bool near = solved && residual <= TG_NO_FORCE, wrong = contradicts(w, residual);
+        double residual = solved ? drop_null(w) : INFINITY;
+        bool near = solved && residual <= TG_NO_FORCE, wrong = solved && contradicts(w, residual);
         if (near && !wrong)
             return true;
         if (!near)
@@ -425,6 +453,7 @@ static bool take_back(tg_solve_work *w)
 /* a solution near the impulses in w->L; a second time after one block Gauss-Seidel sweep, if w->sweeps_too */
 static bool find_solution(tg_solve_work *w, double still)
 {
+    uint64_t from = UINT64_MAX;
     for (int k = 0; k <= w->sweeps_too; k++)
     {
         tg_cones_gather(&w->cones, w->L, w->x);
@@ -433,7 +462,7 @@ static bool find_solution(tg_solve_work *w, double still)
         w->sweeps += k;
         tg_cones_velocity(&w->cones, w->x, w->s);
         suggest_phases(w, still);
-        if (find_phases(w))
+        if (find_phases(w, &from))
             return true;
     }
     return false;
