@@ -129,7 +129,7 @@ static bool revise_phases(tg_solve_work *w)
         if (must_open(w, cone, state))
         {
             state->phase = TG_PHASE_BREAK;
-            state->opened = true;
+            state->opened = w->gave_way = true;
         }
         else
             hold_if_still(w, cone, state, TG_NO_SLIP, w->exact);
@@ -211,7 +211,7 @@ static bool give_way(tg_solve_work *w)
     const tg_cone *cone = &w->cones.block[first];
     tg_cone_state *state = &w->state[first];
     state->phase = then;
-    state->opened = true;
+    state->opened = w->gave_way = true;
     if (cone->kind == TG_CONE_BOX)
         state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
     for (int i = 0; i < w->held.count; i++)
@@ -303,6 +303,7 @@ static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state 
 static void suggest_phases(tg_solve_work *w, double still)
 {
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    w->gave_way = false;
     for (int b = 0; b < w->cones.blocks; b++)
     {
         w->state[b].opened = false;
@@ -366,10 +367,20 @@ static uint64_t number_of_phases(const tg_solve_work *w)
     return number;
 }
 
+static bool any_slides(const tg_solve_work *w)
+{
+    bool any = false;
+    for (int b = 0; b < w->cones.blocks && !any; b++)
+        any = w->state[b].phase == TG_PHASE_SLIDE;
+    return any;
+}
+
 /* the phases of the Alart-Curnier point; what gave way stays so while that holds */
 static void classify(tg_solve_work *w)
 {
-    for (int b = 0; b < w->cones.blocks; b++)
+    if (!w->gave_way)
+        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    for (int b = 0; b < w->cones.blocks && w->gave_way; b++)
     {
         const tg_cone *cone = &w->cones.block[b];
         if (!w->state[b].opened || !phase_holds(w, cone, &w->state[b]))
@@ -401,12 +412,12 @@ static double drop_null(tg_solve_work *w)
 }
 
 /* A solution from the phases in w->state, near w->x: Newton steps that leave Z^T L_R as it is, with new phases after
- * every step. from: the phases of the last attempt, which would only be repeated. */
+ * every step. from: the phases of the last attempt; without slides, whose directions follow x, it would be repeated. */
 static bool find_phases(tg_solve_work *w, uint64_t *from)
 {
     uint64_t met[WARM_ROUNDS + 1] = {number_of_phases(w)};
     bool changed = true;
-    if (*from == met[0])
+    if (*from == met[0] && !any_slides(w))
         return false;
     *from = met[0];
     for (int k = 0; k < WARM_ROUNDS && w->newton < w->most; k++)
