@@ -72,7 +72,8 @@ typedef struct tg_solve_work
     double *frames; /* TG_CONE_MAX - 1 vectors: frames of sliding contacts */
     double *levers; /* NULL, or room for what resolves weak loops (held_levers.c) */
     tg_slide *slide;
-    bool gave_way;   /* warm.c: a block is opened */
+    bool gave_way;   /* warm.c: a block is opened, */
+    bool slow;       /* or slides slower than TG_NO_SLIP, or did so */
     bool sweeps_too; /* where phases are not found, again from where a sweep leads */
     int newton, sweeps;
     int most; /* factorisations */

@@ -50,7 +50,7 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
 
 /* A contact that does not slip sticks, even on its cone; one that does not open is held, even without a load. Dry
  * friction that slips, however slowly, is at its bound: holding it would contradict the contacts that make it slip. */
-static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double opening,
+static void hold_if_still(tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double opening,
                           double slow)
 {
     if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->inner)
@@ -59,10 +59,12 @@ static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_s
         return;
     if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= opening))
         return;
-    if (slip(&w->cones, cone, w->s) < (state->opened ? w->inner : slow))
+    double speed = slip(&w->cones, cone, w->s);
+    if (speed < (state->opened ? w->inner : slow))
         state->phase = TG_PHASE_STICK;
     else
     {
+        w->slow = w->slow || speed < TG_NO_SLIP;
         state->phase = TG_PHASE_SLIDE;
         tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
     }
@@ -227,9 +229,13 @@ static bool moves_slowly(const tg_solve_work *w)
     for (int b = 0; b < w->cones.blocks; b++)
     {
         const tg_cone *cone = &w->cones.block[b];
-        tg_phase phase = w->state[b].phase;
-        double speed = phase == TG_PHASE_BREAK ? w->s[cone->row] : slip(&w->cones, cone, w->s);
-        if (cone->kind == TG_CONE_UNIT && phase != TG_PHASE_STICK && speed < TG_NO_SLIP)
+        if (cone->kind != TG_CONE_UNIT || w->state[b].phase == TG_PHASE_STICK)
+            continue;
+        bool opens = w->state[b].phase == TG_PHASE_BREAK;
+        int i = cone->row + !opens, last = opens ? i + 1 : cone->row + cone->dim;
+        while (i < last && fabs(w->s[i]) < TG_NO_SLIP * w->cones.scale[i])
+            i++;
+        if (i == last)
             return true;
     }
     return false;
@@ -303,7 +309,7 @@ static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state 
 static void suggest_phases(tg_solve_work *w, double still)
 {
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
-    w->gave_way = false;
+    w->gave_way = w->slow = false;
     for (int b = 0; b < w->cones.blocks; b++)
     {
         w->state[b].opened = false;
@@ -328,7 +334,7 @@ static bool has_immaterial(const tg_solve_work *w)
 
 static tg_selection selection_kind(const tg_solve_work *w)
 {
-    if (moves_slowly(w))
+    if ((w->slow || w->gave_way) && moves_slowly(w))
         return TG_SELECT_COMPLIANT;
     if (w->held.rank == w->held.count)
         return TG_SELECT_INDEPENDENT;
@@ -375,17 +381,14 @@ static bool any_slides(const tg_solve_work *w)
     return any;
 }
 
-/* the phases of the Alart-Curnier point; what gave way stays so while that holds */
+/* the phases of the Alart-Curnier point; what gave way stays so while it carries something */
 static void classify(tg_solve_work *w)
 {
     if (!w->gave_way)
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
     for (int b = 0; b < w->cones.blocks && w->gave_way; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        if (!w->state[b].opened || !phase_holds(w, cone, &w->state[b]))
-            tg_newton_classify_block(cone, w->x, w->s, &w->state[b]);
-    }
+        if (!w->state[b].opened || !(w->x[w->cones.block[b].row] > 0))
+            tg_newton_classify_block(&w->cones.block[b], w->x, w->s, &w->state[b]);
 }
 
 /* x without its part in the null space of redundant rows, which does nothing to the bodies: that is the solution of the
