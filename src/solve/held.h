@@ -57,7 +57,8 @@ enum
 typedef struct tg_solve_work
 {
     const tg_island *island;
-    double inner; /* what iterations aim at (m/s) */
+    double inner; /* what iterations aim at (m/s), */
+    double exact; /* and how well the equations of what is returned hold */
     tg_cones cones;
     double *x, *s; /* scaled impulses, s = G x + g */
     double *best, *L;
@@ -71,7 +72,9 @@ typedef struct tg_solve_work
     double *frames; /* TG_CONE_MAX - 1 vectors: frames of sliding contacts */
     double *levers; /* NULL, or room for what resolves weak loops (held_levers.c) */
     tg_slide *slide;
-    bool sweeps_too; /* warm.c: where phases are not found, again from where a sweep leads */
+    bool gave_way;   /* warm.c: a block is opened, */
+    bool slow;       /* or slides slower than TG_NO_SLIP, or did so */
+    bool sweeps_too; /* where phases are not found, again from where a sweep leads */
     int newton, sweeps;
     int most; /* factorisations */
 } tg_solve_work;

@@ -456,7 +456,8 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     result->beside_warm = result->newton + result->interior - before;
     bool easier = options->relaxable || options->droppable || options->effort > 0; /* comes next, or nothing may */
     bool solved = result->status == TG_SOLVE_SOLVED;
-    if (status == TG_OK && (solved ? result->selection != TG_SELECT_PROJECTED : !easier))
+    bool exact = result->selection == TG_SELECT_COMPLIANT && tg_residual_max(&result->residual) <= options->inner;
+    if (status == TG_OK && (solved ? result->selection != TG_SELECT_PROJECTED && !exact : !easier))
         solve_near(island, options, scratch, L, L, sigma, result);
     if (status == TG_OK && !solved && tg_residual_max(&result->residual) <= options->tolerance)
     {

@@ -7,14 +7,16 @@
  * R: the rows held at zero (normals of closed contacts, all rows of those that do not slip, active limits, equalities,
  * joints that friction holds); Z: an orthonormal basis of the null space of G_RR (impulses, not scaled), so that Z^T
  * J_R = 0. A compliant solution has sigma_R + eps L_R = 0 with sigma_R = J_R v+ + b_R, hence eps Z^T L_R = -Z^T b_R:
- * with consistent b_R, Z^T L_R = 0 for every eps (up to 1e-9 m/s b_R counts as consistent; beyond, contacts must open,
- * which large z = -Z Z^T b_R / eps decide). Where cones forbid that, some contacts of the compliant solution creep on
- * their cones or lift by O(eps), and the limit shares their impulses out accordingly; sigma stays exact. limit.c has
- * the equations, in coordinates of the range Q of G_RR (Q Q^T = I - Z Z^T), which comes from a pivoted Cholesky
- * factorisation; Z itself is never formed. When nothing is redundant the Alart-Curnier equations alone decide. */
+ * with consistent b_R, Z^T L_R = 0 for every eps. Where rows contradict each other, impulses grow along -Z Z^T b_R /
+ * eps, until a contact is on its cone and slides, or opens (normals agree up to 1e-9 m/s). Where cones forbid Z^T L_R =
+ * 0, some contacts of the compliant solution creep on their cones or lift by O(eps), and the limit shares their
+ * impulses out accordingly; sigma stays exact. limit.c has the equations, in coordinates of the range Q of G_RR (Q Q^T
+ * = I - Z Z^T), which comes from a pivoted Cholesky factorisation; Z itself is never formed. When nothing is redundant
+ * the Alart-Curnier equations alone decide. */
 #include <math.h>
 #include <string.h>
 
+#include "math/dense.h"
 #include "math/lanes.h"
 #include "solve/held.h"
 
@@ -48,18 +50,21 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
 
 /* A contact that does not slip sticks, even on its cone; one that does not open is held, even without a load. Dry
  * friction that slips, however slowly, is at its bound: holding it would contradict the contacts that make it slip. */
-static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
+static void hold_if_still(tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double opening,
+                          double slow)
 {
     if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->inner)
         state->phase = TG_PHASE_STICK;
     if (cone->kind != TG_CONE_UNIT || state->phase == TG_PHASE_STICK)
         return;
-    if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= still))
+    if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= opening))
         return;
-    if (slip(&w->cones, cone, w->s) < still)
+    double speed = slip(&w->cones, cone, w->s);
+    if (speed < (state->opened ? w->inner : slow))
         state->phase = TG_PHASE_STICK;
     else
     {
+        w->slow = w->slow || speed < TG_NO_SLIP;
         state->phase = TG_PHASE_SLIDE;
         tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
     }
@@ -114,9 +119,9 @@ static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_stat
         tg_newton_classify_block(cone, w->x, w->s, state);
 }
 
-/* New phases where the old ones do not hold; what moves less than `still` (m/s) is held. Returns whether any changed.
- */
-static bool revise_phases(tg_solve_work *w, double still)
+/* New phases where the old ones do not hold. Of solved equations a slip is known to less than TG_NO_SLIP. Returns
+ * whether any changed. */
+static bool revise_phases(tg_solve_work *w)
 {
     bool changed = false;
     for (int b = 0; b < w->cones.blocks; b++)
@@ -126,10 +131,10 @@ static bool revise_phases(tg_solve_work *w, double still)
         if (must_open(w, cone, state))
         {
             state->phase = TG_PHASE_BREAK;
-            state->opened = true;
+            state->opened = w->gave_way = true;
         }
         else
-            hold_if_still(w, cone, state, still);
+            hold_if_still(w, cone, state, TG_NO_SLIP, w->exact);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
             reconsider(w, cone, state);
         bool turned =
@@ -141,38 +146,107 @@ static bool revise_phases(tg_solve_work *w, double still)
 
 /* ---- rows that yield ---- */
 
-/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or
- * open. */
-static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
+/* how a held row of a block goes along p = -Z Z^T g_R, which does nothing to the bodies: its impulse, scaled */
+static double along_gap(const tg_solve_work *w, int row)
 {
-    int at = w->held.at[cone->row];
-    double x = w->x[cone->row], along = at < 0 ? 0 : -w->held.gap[at];
-    if (fabs(along) <= tg_held_least_gap(w) || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
-        return INFINITY;
-    double bound = cone->kind == TG_CONE_UNIT ? 0 : copysign(cone->bound, along);
-    return tg_larger((bound - x) / along, 0);
+    int at = w->held.at[row];
+    return at < 0 ? 0 : -w->held.gap[at] / w->cones.scale[row];
 }
 
-/* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow
- * along -Z Z^T g_R / eps, until the first friction yields, or the first contact opens. False when nothing does. */
+/* t at which x + t p leaves the cone: the first root of |x_T + t p_T| = x_N + t p_N */
+static double way_to_cone(const tg_cone *cone, const double *x, const double *p)
+{
+    double a = -p[0] * p[0], b = -x[0] * p[0], c = -x[0] * x[0];
+    for (int i = 1; i < cone->dim; i++)
+    {
+        a += p[i] * p[i];
+        b += x[i] * p[i];
+        c += x[i] * x[i];
+    }
+    c = tg_smaller(c, 0);
+    double root = b * b - a * c, below = root >= 0 ? b + sqrt(root) : 0;
+    return below > 0 ? -c / below : INFINITY;
+}
+
+/* How far an impulse can go along p until its block is at its bound, or open; and what it does there. */
+static double way_to_bound(const tg_solve_work *w, int b, tg_phase *phase)
+{
+    const tg_cone *cone = &w->cones.block[b];
+    double p[TG_CONE_MAX], tangent, most = 0, x = w->x[cone->row];
+    bool opens = w->held.yields || w->held.inconsistency >= TG_CONSISTENT;
+    *phase = TG_PHASE_SLIDE;
+    for (int i = 0; i < cone->dim; i++)
+    {
+        p[i] = along_gap(w, cone->row + i);
+        most = tg_larger(most, fabs(p[i]) * w->cones.scale[cone->row + i]);
+    }
+    if (most <= tg_held_least_gap(w) || cone->kind == TG_CONE_FREE || w->state[b].phase == TG_PHASE_BREAK)
+        return INFINITY;
+    if (cone->kind == TG_CONE_BOX)
+        return tg_larger((copysign(cone->bound, p[0]) - x) / p[0], 0);
+    tangent = tg_cone_tangent(cone->dim, p);
+    if (w->state[b].phase == TG_PHASE_SLIDE || tangent <= -p[0])
+    {
+        *phase = TG_PHASE_BREAK;
+        return p[0] < 0 && opens ? tg_larger(x / -p[0], 0) : INFINITY;
+    }
+    return way_to_cone(cone, w->x + cone->row, p);
+}
+
+/* Held rows that contradict each other a little: with compliance eps their impulses would grow along -Z Z^T g_R / eps,
+ * until the first block is at the bound of its friction and yields, or opens. False when nothing does. */
 static bool give_way(tg_solve_work *w)
 {
     int first = -1;
     double least = INFINITY;
+    tg_phase then = TG_PHASE_BREAK;
     for (int b = 0; b < w->cones.blocks; b++)
     {
-        double here = way_to_bound(w, &w->cones.block[b]);
+        tg_phase phase;
+        double here = way_to_bound(w, b, &phase);
         first = here < least ? b : first;
+        then = here < least ? phase : then;
         least = tg_smaller(here, least);
     }
     if (first < 0)
         return false;
     const tg_cone *cone = &w->cones.block[first];
     tg_cone_state *state = &w->state[first];
-    state->phase = cone->kind == TG_CONE_BOX ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
-    state->opened = true;
-    state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
+    state->phase = then;
+    state->opened = w->gave_way = true;
+    if (cone->kind == TG_CONE_BOX)
+        state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
+    for (int i = 0; i < w->held.count; i++)
+        w->x[w->held.row[i]] += least * along_gap(w, w->held.row[i]);
+    if (cone->kind == TG_CONE_UNIT && then == TG_PHASE_SLIDE)
+        tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
     return true;
+}
+
+/* whether a contact slides or opens so slowly that it may count as held */
+static bool moves_slowly(const tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        if (cone->kind != TG_CONE_UNIT || w->state[b].phase == TG_PHASE_STICK)
+            continue;
+        bool opens = w->state[b].phase == TG_PHASE_BREAK;
+        int i = cone->row + !opens, last = opens ? i + 1 : cone->row + cone->dim;
+        while (i < last && fabs(w->s[i]) < TG_NO_SLIP * w->cones.scale[i])
+            i++;
+        if (i == last)
+            return true;
+    }
+    return false;
+}
+
+/* Whether held rows of solved equations contradict each other by more than a solution may, and so little that one of
+ * them can give way. Once one has, the others follow to rounding: all that yields is decided by the same limit. */
+static bool contradicts(const tg_solve_work *w, double residual)
+{
+    return w->held.rank < w->held.count && w->held.inconsistency < TG_NEARLY_STILL &&
+           residual > (moves_slowly(w) ? w->inner : w->exact);
 }
 
 /* ---- the rule ---- */
@@ -199,10 +273,11 @@ static bool settle(tg_solve_work *w, bool changed)
         bool unique = w->held.rank == w->held.count;
         int most = unique ? 1 : NEAR_STEPS, left = w->most - w->newton;
         bool solved = tg_limit_newton(w, TG_LIMIT_NEAR, left < most ? left : most, aim(w));
-        changed = revise_phases(w, TG_NO_SLIP);
+        changed = revise_phases(w);
         if (solved && !changed)
         {
-            if (!w->held.yields || yields == w->cones.blocks || !give_way(w))
+            bool wrong = contradicts(w, tg_newton_residual(&w->cones, w->x, w->s));
+            if (!(w->held.yields || wrong) || yields == w->cones.blocks || !give_way(w))
                 return true;
             yields++;
             changed = true;
@@ -234,10 +309,11 @@ static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state 
 static void suggest_phases(tg_solve_work *w, double still)
 {
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    w->gave_way = w->slow = false;
     for (int b = 0; b < w->cones.blocks; b++)
     {
         w->state[b].opened = false;
-        hold_if_still(w, &w->cones.block[b], &w->state[b], still);
+        hold_if_still(w, &w->cones.block[b], &w->state[b], still, still);
         slide_on(w, &w->cones.block[b], &w->state[b]);
     }
 }
@@ -258,6 +334,8 @@ static bool has_immaterial(const tg_solve_work *w)
 
 static tg_selection selection_kind(const tg_solve_work *w)
 {
+    if ((w->slow || w->gave_way) && moves_slowly(w))
+        return TG_SELECT_COMPLIANT;
     if (w->held.rank == w->held.count)
         return TG_SELECT_INDEPENDENT;
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
@@ -286,21 +364,65 @@ static bool leave_out(tg_solve_work *w)
     return any;
 }
 
-/* a number that tells sets of phases apart: they are its digits */
+/* a number that tells sets of phases apart, and what gave way: they are its digits */
 static uint64_t number_of_phases(const tg_solve_work *w)
 {
     uint64_t number = 0;
     for (int b = 0; b < w->cones.blocks; b++)
-        number = (TG_PHASE_SLIDE + 1) * number + (uint64_t)w->state[b].phase;
+        number = 2 * (TG_PHASE_SLIDE + 1) * number + 2 * (uint64_t)w->state[b].phase + w->state[b].opened;
     return number;
 }
 
+static bool any_slides(const tg_solve_work *w)
+{
+    bool any = false;
+    for (int b = 0; b < w->cones.blocks && !any; b++)
+        any = w->state[b].phase == TG_PHASE_SLIDE;
+    return any;
+}
+
+/* the phases of the Alart-Curnier point; what gave way stays so while it carries something */
+static void classify(tg_solve_work *w)
+{
+    if (!w->gave_way)
+        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    for (int b = 0; b < w->cones.blocks && w->gave_way; b++)
+        if (!w->state[b].opened || !(w->x[w->cones.block[b].row] > 0))
+            tg_newton_classify_block(&w->cones.block[b], w->x, w->s, &w->state[b]);
+}
+
+/* x without its part in the null space of redundant rows, which does nothing to the bodies: that is the solution of the
+ * rule where cones allow it. Kept if it violates the law less than x does. Returns the violation. */
+static double drop_null(tg_solve_work *w)
+{
+    const tg_held *held = &w->held;
+    double before = tg_newton_residual(&w->cones, w->x, w->s), *L = w->limit, *d = w->rhs, *x = w->best;
+    if (held->rank == held->count || before <= TG_NO_FORCE)
+        return before;
+    size_t bytes = sizeof *x * (size_t)w->cones.rows;
+    memcpy(x, w->x, bytes);
+    for (int i = 0; i < held->count; i++)
+        L[i] = w->cones.scale[held->row[i]] * w->cones.scale[held->row[i]] * w->x[held->row[i]];
+    tg_gemm_nt(held->rank, 1, held->count, held->range, w->cones.ld, L, held->count, TG_GEMM_SET, d, 1);
+    tg_gemm_nn(1, held->count, held->rank, d, held->rank, held->range, w->cones.ld, TG_GEMM_SET, L, held->count);
+    for (int i = 0; i < held->count; i++)
+        w->x[held->row[i]] = L[i];
+    double after = tg_newton_residual(&w->cones, w->x, w->s);
+    if (after < before)
+        return after;
+    memcpy(w->x, x, bytes);
+    return before;
+}
+
 /* A solution from the phases in w->state, near w->x: Newton steps that leave Z^T L_R as it is, with new phases after
- * every step. */
-static bool find_phases(tg_solve_work *w)
+ * every step. from: the phases of the last attempt; without slides, whose directions follow x, it would be repeated. */
+static bool find_phases(tg_solve_work *w, uint64_t *from)
 {
     uint64_t met[WARM_ROUNDS + 1] = {number_of_phases(w)};
     bool changed = true;
+    if (*from == met[0] && !any_slides(w))
+        return false;
+    *from = met[0];
     for (int k = 0; k < WARM_ROUNDS && w->newton < w->most; k++)
     {
         if (changed)
@@ -309,13 +431,21 @@ static bool find_phases(tg_solve_work *w)
             return false;
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
         /* on their cones blocks change phase by rounding: that is no reason to continue */
-        if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= TG_NO_FORCE)
+        double residual = solved ? drop_null(w) : INFINITY;
+        bool near = solved && residual <= TG_NO_FORCE, wrong = solved && contradicts(w, residual);
+        if (near && !wrong)
             return true;
-        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+        if (!near)
+            classify(w);
         met[k + 1] = number_of_phases(w);
         changed = met[k + 1] != met[k];
         if (solved && !changed && w->held.rank < w->held.count)
-            return false; /* held rows contradict each other: the next step is the same */
+        {
+            if (!wrong || !give_way(w))
+                return near; /* held rows contradict each other: the next step is the same */
+            met[k + 1] = number_of_phases(w);
+            changed = true;
+        }
         for (int j = 0; j < k && changed; j++)
             if (met[j] == met[k + 1])
                 return false; /* it goes round in circles */
@@ -337,6 +467,7 @@ static bool take_back(tg_solve_work *w)
 /* a solution near the impulses in w->L; a second time after one block Gauss-Seidel sweep, if w->sweeps_too */
 static bool find_solution(tg_solve_work *w, double still)
 {
+    uint64_t from = UINT64_MAX;
     for (int k = 0; k <= w->sweeps_too; k++)
     {
         tg_cones_gather(&w->cones, w->L, w->x);
@@ -345,7 +476,7 @@ static bool find_solution(tg_solve_work *w, double still)
         w->sweeps += k;
         tg_cones_velocity(&w->cones, w->x, w->s);
         suggest_phases(w, still);
-        if (find_phases(w))
+        if (find_phases(w, &from))
             return true;
     }
     return false;
@@ -354,7 +485,7 @@ static bool find_solution(tg_solve_work *w, double still)
 /* from a solution to the one of the rule */
 static bool refine_solution(tg_solve_work *w)
 {
-    bool changed = revise_phases(w, TG_NO_SLIP), redundant = w->held.rank < w->held.count;
+    bool changed = revise_phases(w), redundant = w->held.rank < w->held.count;
     return (!changed && !redundant) || settle(w, changed);
 }
 
@@ -377,6 +508,7 @@ static void begin(tg_solve_work *w)
 tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selection)
 {
     double still = TG_NEARLY_STILL;
+    w->exact = exact * tolerance;
     begin(w);
     bool smaller = leave_out(w);
     for (int k = 0; k < WARM_PROBLEMS; k++, still = TG_NO_SLIP)
@@ -391,7 +523,7 @@ tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selectio
         if (smaller && !take_back(w))
             continue;
         *selection = selection_kind(w);
-        return tg_newton_residual(&w->cones, w->x, w->s) <= exact * tolerance ? TG_WARM_CHOSEN : TG_WARM_NEAR;
+        return tg_newton_residual(&w->cones, w->x, w->s) <= w->exact ? TG_WARM_CHOSEN : TG_WARM_NEAR;
     }
     return TG_WARM_NONE;
 }
