@@ -74,7 +74,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
 {
-    if (p->single)
+    if (p->single || p->spread)
     {
         v4_multiply_transposed(p->dims, p->rows, p->transposed, v4_pad(p->rows), x, out);
         return;
@@ -108,6 +108,11 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
     if (p->single)
     {
         v4_multiply_transposed(p->rows, p->dims, p->J, p->ld, L, x);
+        return;
+    }
+    if (p->spread)
+    {
+        v4_multiply(p->dims, p->rows, p->transposed, v4_pad(p->rows), L, x);
         return;
     }
     memset(x, 0, sizeof(double) * (size_t)p->dims);

@@ -88,7 +88,8 @@ typedef struct tg_soft
     int *dof;               /* of the trees -> place in vectors, -1: nothing moves it; */
     int *dof_at;            /* and back */
     bool single;            /* there is one group, with all dofs */
-    double *J, *transposed; /* J^T: of a single group */
+    bool spread;            /* there are several, and J^T has all of their rows over all dofs */
+    double *J, *transposed; /* J^T: of a single group, or spread */
     double *mu;             /* coefficient of a contact's tangent */
     double *give;           /* the law's own compliance */
     double *g, *own;        /* own: G_ii */

@@ -551,11 +551,33 @@ static void make_one_group(tg_soft *p)
     transpose(p);
 }
 
+/* J^T of all groups over all dofs: so few are worth no search in a product, either. Zeros change no sum. */
+static void spread_groups(tg_soft *p)
+{
+    const int ld = v4_pad(p->rows);
+    memset(p->transposed, 0, sizeof(double) * (size_t)p->dims * (size_t)ld);
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+        for (int i = 0; i < g->rows; i += V4_LANES)
+            for (int c = 0; c < g->size; c += V4_LANES)
+            {
+                const double *J = p->J + g->J + (ptrdiff_t)i * g->ld + c;
+                const int *dof = p->support + g->support + c;
+                int rows = g->rows - i < V4_LANES ? g->rows - i : V4_LANES;
+                v4 x[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
+                for (int r = 0; r < rows; r++)
+                    x[r] = v4_loadu(J + (ptrdiff_t)r * g->ld);
+                v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
+                for (int r = 0; r < V4_LANES && c + r < g->size; r++)
+                    v4_store_part(p->transposed + (ptrdiff_t)dof[r] * ld + g->row + i, x[r], rows);
+            }
+}
+
 /* false when there is no room for them */
 static bool make_groups(tg_soft *p)
 {
     size_t J = 0;
     p->single = is_one_group(p);
+    p->spread = !p->single && !p->narrow && p->dims <= TG_SOFT_FEW;
     if (p->single)
     {
         make_one_group(p);
@@ -578,6 +600,8 @@ static bool make_groups(tg_soft *p)
                 copy_row(p, g, i, p->J + J);
         }
     }
+    if (p->spread)
+        spread_groups(p);
     return true;
 }
 
