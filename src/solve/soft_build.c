@@ -250,12 +250,18 @@ static void project_loops(tg_soft *p)
     tg_gemm_nn(island->loops, p->dims, null, island->Z, null, p->packed, p->ld, TG_GEMM_SUB, p->full, p->ld);
 }
 
-/* Whether all rows are one group: so few dofs are not worth the search for those that a row moves. Not where loops are:
+/* Whether all products are over all dofs: so few are not worth the search for those that a row moves. */
+static bool is_few(const tg_soft *p)
+{
+    return p->dims <= TG_SOFT_FEW && !p->narrow;
+}
+
+/* Whether H, too, is one product over all rows and dofs. Not where loops are:
  * with sums over all rows small levers lose digits (tests/step/test_labels.c: six instead of three of 40 runs have a
  * wrong number). */
 static bool is_one_group(const tg_soft *p)
 {
-    return p->dims <= TG_SOFT_FEW && !p->narrow && p->island->loops == 0;
+    return is_few(p) && p->island->loops == 0;
 }
 
 static bool gather_trees(tg_soft *p)
@@ -271,7 +277,7 @@ static bool gather_trees(tg_soft *p)
     number_dofs(p);
     p->sparse = p->narrow || (p->sparse && island->trees > 1 && p->dims > TG_SOFT_MANY);
     p->ld = v4_pad(p->dims);
-    if (is_one_group(p))
+    if (is_few(p))
         return true;
     if (!list_parts(p) || (p->narrow && island->loops > 0))
         return false;
@@ -551,25 +557,168 @@ static void make_one_group(tg_soft *p)
     transpose(p);
 }
 
-/* J^T of all groups over all dofs: so few are worth no search in a product, either. Zeros change no sum. */
-static void spread_groups(tg_soft *p)
+/* ---- groups of few dofs, from J^T over all of them ---- */
+
+/* Columns j .. of a tree are rows `row` .. of J, `count` of them. */
+static void spread_columns(tg_soft *p, const tg_tree_rows *tree, const int *dof, int j, int row, int count)
 {
     const int ld = v4_pad(p->rows);
-    memset(p->transposed, 0, sizeof(double) * (size_t)p->dims * (size_t)ld);
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
-        for (int i = 0; i < g->rows; i += V4_LANES)
-            for (int c = 0; c < g->size; c += V4_LANES)
-            {
-                const double *J = p->J + g->J + (ptrdiff_t)i * g->ld + c;
-                const int *dof = p->support + g->support + c;
-                int rows = g->rows - i < V4_LANES ? g->rows - i : V4_LANES;
-                v4 x[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
-                for (int r = 0; r < rows; r++)
-                    x[r] = v4_loadu(J + (ptrdiff_t)r * g->ld);
-                v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
-                for (int r = 0; r < V4_LANES && c + r < g->size; r++)
-                    v4_store_part(p->transposed + (ptrdiff_t)dof[r] * ld + g->row + i, x[r], rows);
-            }
+    for (int k = 0; k < tree->dofs; k++)
+    {
+        const double *from = tree->Y + (ptrdiff_t)k * tree->ld + j;
+        double *to = p->transposed + (ptrdiff_t)dof[k] * ld + row;
+        int i = 0;
+        for (; dof[k] >= 0 && i + V4_LANES <= count; i += V4_LANES)
+            v4_storeu(to + i, v4_loadu(from + i));
+        for (; dof[k] >= 0 && i < count; i++)
+            to[i] = from[i];
+    }
+}
+
+/* J^T of all rows over all dofs */
+static void spread_trees(tg_soft *p)
+{
+    const tg_island *island = p->island;
+    const int ld = v4_pad(p->rows);
+    int dof = 0;
+    if (island->trees > 1)
+        memset(p->transposed, 0, sizeof(double) * (size_t)p->dims * (size_t)ld);
+    for (int c = 0; c < p->dims; c++)
+        for (int i = p->rows; i < ld; i++)
+            p->transposed[(ptrdiff_t)c * ld + i] = 0;
+    for (const tg_tree_rows *tree = island->tree; tree < island->tree + island->trees; dof += tree++->dofs)
+        for (int j = 0, count; j < tree->columns; j += count)
+        {
+            int row = p->row_of[tree->row[j] - island->first_row];
+            count = 1;
+            while (row >= 0 && j + count < tree->columns &&
+                   p->row_of[tree->row[j + count] - island->first_row] == row + count)
+                count++;
+            if (row >= 0)
+                spread_columns(p, tree, p->dof + dof, j, row, count);
+        }
+}
+
+/* rows of loops, J <- (1 - Z Z^T) J */
+static void project_spread(tg_soft *p)
+{
+    const tg_island *island = p->island;
+    const int null = island->redundant, loops = island->loops, ld = v4_pad(p->rows);
+    for (int l = 0; l < loops; l++)
+    {
+        int i = p->row_of[island->loop_row[l]]; /* -1: nothing moves it */
+        for (int c = 0; c < p->dims; c++)
+            p->full[(ptrdiff_t)l * p->ld + c] = i >= 0 ? p->transposed[(ptrdiff_t)c * ld + i] : 0;
+    }
+    tg_gemm_tn(null, p->dims, loops, island->Z, null, p->full, p->ld, TG_GEMM_SET, p->packed, p->ld);
+    tg_gemm_nn(loops, p->dims, null, island->Z, null, p->packed, p->ld, TG_GEMM_SUB, p->full, p->ld);
+    for (int l = 0; l < loops; l++)
+    {
+        int i = p->row_of[island->loop_row[l]];
+        for (int c = 0; c < p->dims && i >= 0; c++)
+            p->transposed[(ptrdiff_t)c * ld + i] = p->full[(ptrdiff_t)l * p->ld + c];
+    }
+}
+
+/* the dofs in which each row is not zero, as bits: into p->row */
+static void find_bits(const tg_soft *p)
+{
+    const int ld = v4_pad(p->rows);
+    for (int i = 0; i < ld; i += V4_LANES)
+    {
+        v4i bits = {0}, bit = {1, 1, 1, 1};
+        for (int c = 0; c < p->dims; c++, bit += bit)
+            bits |= (v4i)(v4_loadu(p->transposed + (ptrdiff_t)c * ld + i) != v4_zero()) & bit;
+        v4_storeu(p->row + i, (v4)bits);
+    }
+}
+
+/* the same of a block */
+static uint64_t bits_of(const tg_soft *p, const tg_soft_block *b)
+{
+    uint64_t all = 0, bits;
+    for (int i = b->row; i < b->row + b->dim; i++)
+    {
+        memcpy(&bits, p->row + i, sizeof bits);
+        all |= bits;
+    }
+    return all;
+}
+
+/* whether the rows of a block are cheaper in the group before it, as in joins() */
+static bool joins_bits(const tg_soft_group *last, const tg_soft_block *b, uint64_t before, uint64_t bits)
+{
+    int size = __builtin_popcountll(bits), most = size > last->size ? size : last->size;
+    bool inside = (bits & ~before) == 0 || (before & ~bits) == 0;
+    return inside && (size == last->size ||
+                      cost(last->rows + b->dim, most) <= cost(last->rows, last->size) + cost(b->dim, size));
+}
+
+static void list_bits(uint64_t bits, int *out)
+{
+    for (; bits != 0; bits &= bits - 1)
+        *out++ = __builtin_ctzll(bits);
+}
+
+static void find_spread_groups(tg_soft *p)
+{
+    uint64_t before = 0;
+    tg_soft_group *g = NULL;
+    find_bits(p);
+    for (int k = 0; k < p->blocks; k++)
+    {
+        const tg_soft_block *b = &p->block[k];
+        uint64_t bits = bits_of(p, b);
+        bool joined = g != NULL && joins_bits(g, b, before, bits);
+        if (!joined)
+        {
+            int used = g != NULL ? g->support + g->size : 0;
+            g = &p->group[p->groups++];
+            *g = (tg_soft_group){.row = b->row, .block = k, .support = used};
+        }
+        before = joined ? before | bits : bits;
+        g->size = __builtin_popcountll(before);
+        list_bits(before, p->support + g->support);
+        g->blocks++;
+        g->rows += b->dim;
+        for (int i = b->row; i < b->row + b->dim; i++)
+            g->own = tg_larger(g->own, p->own[i]);
+    }
+}
+
+/* rows of a group from J^T, four at a time */
+static void copy_spread(const tg_soft *p, const tg_soft_group *g)
+{
+    const int ld = v4_pad(p->rows), *dof = p->support + g->support;
+    for (int i = 0; i < g->rows; i += V4_LANES)
+        for (int c = 0; c < g->ld; c += V4_LANES)
+        {
+            const double *from = p->transposed + g->row + i;
+            int rows = g->rows - i < V4_LANES ? g->rows - i : V4_LANES;
+            v4 x[V4_LANES];
+            for (int r = 0; r < V4_LANES; r++)
+                x[r] = c + r >= g->size                   ? v4_zero()
+                       : g->row + i + V4_LANES <= p->rows ? v4_loadu(from + (ptrdiff_t)dof[c + r] * ld)
+                                                          : v4_load_part(from + (ptrdiff_t)dof[c + r] * ld, rows);
+            v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
+            for (int r = 0; r < rows; r++)
+                v4_storeu(p->J + g->J + (ptrdiff_t)(i + r) * g->ld + c, x[r]);
+        }
+}
+
+static void make_spread_groups(tg_soft *p)
+{
+    size_t J = 0;
+    spread_trees(p);
+    project_spread(p);
+    find_spread_groups(p);
+    for (tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+    {
+        g->ld = v4_pad(g->size);
+        g->J = J;
+        copy_spread(p, g);
+        J += (size_t)g->rows * (size_t)g->ld;
+    }
 }
 
 /* false when there is no room for them */
@@ -577,12 +726,13 @@ static bool make_groups(tg_soft *p)
 {
     size_t J = 0;
     p->single = is_one_group(p);
-    p->spread = !p->single && !p->narrow && p->dims <= TG_SOFT_FEW;
+    p->spread = is_few(p) && !p->single;
     if (p->single)
-    {
         make_one_group(p);
+    if (p->spread)
+        make_spread_groups(p);
+    if (p->single || p->spread)
         return true;
-    }
     if (!find_groups(p))
         return false;
     for (tg_soft_group *g = p->group; g < p->group + p->groups; g++)
@@ -600,8 +750,6 @@ static bool make_groups(tg_soft *p)
                 copy_row(p, g, i, p->J + J);
         }
     }
-    if (p->spread)
-        spread_groups(p);
     return true;
 }
 
