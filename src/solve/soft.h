@@ -80,6 +80,7 @@ typedef struct tg_soft
     const tg_solve_options *options;
     tg_offer offer;
     int rows, blocks, groups, dims, ld;
+    int free; /* rows of the first equalities, each a block: L = z, D = 1 */
     tg_soft_block *block;
     tg_soft_group *group;
     int *source;            /* row of the island, */
@@ -98,6 +99,7 @@ typedef struct tg_soft
     double size;            /* a power of two near the geometric mean of G_ii */
     double least;           /* the compliance from which the limit is reached (solver_newton.c), */
     double pace;            /* and how fast the largest impulse moves its contact with it (m/s) */
+    bool gives;             /* select.c: some row has its own compliance */
     bool boxes;             /* dry friction is among the blocks */
     bool built;             /* groups and J are there */
     bool *left_out;         /* blocks of the island that stay open (soft_open.c), */

@@ -62,6 +62,9 @@ static void make_rows(tg_soft *p, double fixed, double idle)
         }
         p->boxes = p->boxes || box;
     }
+    p->free = 0;
+    while (p->free < p->blocks && p->block[p->free].kind == TG_CONE_FREE)
+        p->free++;
 }
 
 /* The geometric mean of G_ii: of the normals of contacts, whose impulses carry weights; of all rows where there are
