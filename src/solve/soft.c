@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "math/ltl.h"
 
 enum
 {
@@ -53,7 +54,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         *vector[i] = TG_TAKE(scratch, double, ld, "soft: vector");
     p->J = TG_TAKE(scratch, double, numbers, "soft: rows of J");
-    p->transposed = TG_TAKE(scratch, double, p->narrow ? 0 : TG_SOFT_FEW *ld, "soft: its transpose");
+    p->transposed = TG_TAKE(scratch, double, p->narrow ? 0 : TG_CHAIN_BITS *ld, "soft: its transpose");
     p->packed = TG_TAKE(scratch, double, numbers, "soft: rows of a group");
     p->H = TG_TAKE(scratch, double, p->narrow ? 0 : square, "soft: matrix");
     tg_skyline_place(&p->skyline, p->narrow ? 0 : rows, scratch);

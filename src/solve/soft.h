@@ -54,7 +54,8 @@ typedef struct tg_soft_group
     int block, blocks;
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
-    double own; /* its largest G_ii */
+    uint64_t bits; /* its dofs, where there are few enough (soft_build.c) */
+    double own;    /* its largest G_ii */
 } tg_soft_group;
 
 /* where a row is in a tree: a column of its Y */

@@ -90,6 +90,22 @@ static double mean_size(const tg_soft *p, double fixed)
 
 /* ---- J ---- */
 
+/* whether dof k of a tree moves a row; zeros are skipped by fours */
+static bool moves_rows(const tg_soft *p, const tg_tree_rows *tree, int k)
+{
+    const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+    for (int first = 0; first < tree->columns; first += V4_LANES)
+    {
+        v4i any = (v4i)(v4_loadu(Y + first) != v4_zero());
+        if (((any[0] | any[1]) | (any[2] | any[V4_LANES - 1])) == 0)
+            continue;
+        for (int j = first; j < first + V4_LANES && j < tree->columns; j++)
+            if (Y[j] != 0 && p->row_of[tree->row[j] - p->island->first_row] >= 0)
+                return true;
+    }
+    return false;
+}
+
 /* Dofs that a row moves get a place each: limbs before their trunk, as the skyline has it. */
 static void number_dofs(tg_soft *p)
 {
@@ -101,9 +117,7 @@ static void number_dofs(tg_soft *p)
         const tg_tree_rows *tree = &island->tree[t];
         for (int k = tree->dofs - 1; k >= 0; k--)
         {
-            bool any = false;
-            for (int j = 0; j < tree->columns && !any; j++)
-                any = tree->Y[(ptrdiff_t)k * tree->ld + j] != 0 && p->row_of[tree->row[j] - island->first_row] >= 0;
+            bool any = moves_rows(p, tree, k);
             p->dof[first + k] = any ? p->dims : -1;
             if (any)
                 p->dof_at[p->dims++] = first + k;
@@ -253,13 +267,20 @@ static void project_loops(tg_soft *p)
     tg_gemm_nn(island->loops, p->dims, null, island->Z, null, p->packed, p->ld, TG_GEMM_SUB, p->full, p->ld);
 }
 
-/* Whether all products are over all dofs: so few are not worth the search for those that a row moves. */
+/* Whether there are few dofs, */
 static bool is_few(const tg_soft *p)
 {
     return p->dims <= TG_SOFT_FEW && !p->narrow;
 }
 
-/* Whether H, too, is one product over all rows and dofs. Not where loops are:
+/* and whether products J x and J^T L are over all of them: to gather those of a group takes as long. */
+static bool is_spread(const tg_soft *p)
+{
+    return p->dims <= TG_CHAIN_BITS && !p->narrow && !p->sparse && p->island->tree != NULL;
+}
+
+/* Whether H, too, is one product over all rows and dofs: so few are not worth the search for those that a row moves. Not
+ * where loops are:
  * with sums over all rows small levers lose digits (tests/step/test_labels.c: six instead of three of 40 runs have a
  * wrong number). */
 static bool is_one_group(const tg_soft *p)
@@ -280,7 +301,7 @@ static bool gather_trees(tg_soft *p)
     number_dofs(p);
     p->sparse = p->narrow || (p->sparse && island->trees > 1 && p->dims > TG_SOFT_MANY);
     p->ld = v4_pad(p->dims);
-    if (is_few(p))
+    if (is_one_group(p) || is_spread(p))
         return true;
     if (!list_parts(p) || (p->narrow && island->loops > 0))
         return false;
@@ -649,39 +670,29 @@ static uint64_t bits_of(const tg_soft *p, const tg_soft_block *b)
 }
 
 /* whether the rows of a block are cheaper in the group before it, as in joins() */
-static bool joins_bits(const tg_soft_group *last, const tg_soft_block *b, uint64_t before, uint64_t bits)
+static bool joins_bits(const tg_soft_group *last, const tg_soft_block *b, uint64_t bits)
 {
     int size = __builtin_popcountll(bits), most = size > last->size ? size : last->size;
-    bool inside = (bits & ~before) == 0 || (before & ~bits) == 0;
+    bool inside = (bits & ~last->bits) == 0 || (last->bits & ~bits) == 0;
     return inside && (size == last->size ||
                       cost(last->rows + b->dim, most) <= cost(last->rows, last->size) + cost(b->dim, size));
 }
 
-static void list_bits(uint64_t bits, int *out)
-{
-    for (; bits != 0; bits &= bits - 1)
-        *out++ = __builtin_ctzll(bits);
-}
-
 static void find_spread_groups(tg_soft *p)
 {
-    uint64_t before = 0;
     tg_soft_group *g = NULL;
     find_bits(p);
     for (int k = 0; k < p->blocks; k++)
     {
         const tg_soft_block *b = &p->block[k];
         uint64_t bits = bits_of(p, b);
-        bool joined = g != NULL && joins_bits(g, b, before, bits);
-        if (!joined)
+        if (g == NULL || !joins_bits(g, b, bits))
         {
-            int used = g != NULL ? g->support + g->size : 0;
             g = &p->group[p->groups++];
-            *g = (tg_soft_group){.row = b->row, .block = k, .support = used};
+            *g = (tg_soft_group){.row = b->row, .block = k};
         }
-        before = joined ? before | bits : bits;
-        g->size = __builtin_popcountll(before);
-        list_bits(before, p->support + g->support);
+        g->bits |= bits;
+        g->size = __builtin_popcountll(g->bits);
         g->blocks++;
         g->rows += b->dim;
         for (int i = b->row; i < b->row + b->dim; i++)
@@ -712,13 +723,18 @@ static void copy_spread(const tg_soft *p, const tg_soft_group *g)
 static void make_spread_groups(tg_soft *p)
 {
     size_t J = 0;
+    int used = 0;
     spread_trees(p);
-    project_spread(p);
+    if (p->island->loops > 0)
+        project_spread(p);
     find_spread_groups(p);
     for (tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         g->ld = v4_pad(g->size);
         g->J = J;
+        g->support = used;
+        for (uint64_t bits = g->bits; bits != 0; bits &= bits - 1)
+            p->support[used++] = __builtin_ctzll(bits);
         copy_spread(p, g);
         J += (size_t)g->rows * (size_t)g->ld;
     }
@@ -729,7 +745,7 @@ static bool make_groups(tg_soft *p)
 {
     size_t J = 0;
     p->single = is_one_group(p);
-    p->spread = is_few(p) && !p->single;
+    p->spread = is_spread(p) && !p->single;
     if (p->single)
         make_one_group(p);
     if (p->spread)
