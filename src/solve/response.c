@@ -213,7 +213,9 @@ void tg_soft_slope(const tg_soft *p, double *x)
 double tg_soft_gain(const tg_soft *p, double t)
 {
     double sum = 0;
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    for (int i = 0; i < p->free; i++)
+        sum += (p->z[i] + t * p->dz[i] - p->L[i]) * p->Jstep[i];
+    for (const tg_soft_block *b = p->block + p->free; b < p->block + p->blocks; b++)
     {
         const double *Jstep = p->Jstep + b->row, *before = p->L + b->row;
         double z[TG_CONE_MAX], L[TG_CONE_MAX], guess = b->multiplier;

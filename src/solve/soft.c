@@ -92,12 +92,14 @@ void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
 double tg_soft_bound(const tg_soft *p, const double *x)
 {
     double worst = 0;
+    for (int k = 0; k < p->dims; k++)
+        p->at[k] = x[k] * x[k];
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
         double square = 0;
         for (int c = 0; c < g->size; c++)
-            square += x[support[c]] * x[support[c]];
+            square += p->at[support[c]];
         square *= g->own;
         worst = square <= worst ? worst : square; /* also NaN */
     }
