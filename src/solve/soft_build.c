@@ -592,9 +592,11 @@ static void spread_columns(tg_soft *p, const tg_tree_rows *tree, const int *dof,
         const double *from = tree->Y + (ptrdiff_t)k * tree->ld + j;
         double *to = p->transposed + (ptrdiff_t)dof[k] * ld + row;
         int i = 0;
-        for (; dof[k] >= 0 && i + V4_LANES <= count; i += V4_LANES)
+        if (dof[k] < 0)
+            continue;
+        for (; i + V4_LANES <= count; i += V4_LANES)
             v4_storeu(to + i, v4_loadu(from + i));
-        for (; dof[k] >= 0 && i < count; i++)
+        for (; i < count; i++)
             to[i] = from[i];
     }
 }
@@ -700,23 +702,31 @@ static void find_spread_groups(tg_soft *p)
     }
 }
 
-/* rows of a group from J^T, four at a time */
+/* Rows i .. of a group in four of its dofs, from J^T: `rows` and `dofs` of these, at most four. */
+TG_INLINE void copy_tile(const tg_soft *p, const tg_soft_group *g, int i, int c, int rows, int dofs)
+{
+    const int *dof = p->support + g->support + c;
+    const double *from = p->transposed + g->row + i;
+    double *to = p->J + g->J + (ptrdiff_t)i * g->ld + c;
+    v4 x[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
+    for (int r = 0; r < dofs; r++)
+        x[r] = v4_load_part(from + (ptrdiff_t)dof[r] * v4_pad(p->rows), rows);
+    v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
+    for (int r = 0; r < rows; r++)
+        v4_storeu(to + (ptrdiff_t)r * g->ld, x[r]);
+}
+
 static void copy_spread(const tg_soft *p, const tg_soft_group *g)
 {
-    const int ld = v4_pad(p->rows), *dof = p->support + g->support;
     for (int i = 0; i < g->rows; i += V4_LANES)
         for (int c = 0; c < g->ld; c += V4_LANES)
         {
-            const double *from = p->transposed + g->row + i;
             int rows = g->rows - i < V4_LANES ? g->rows - i : V4_LANES;
-            v4 x[V4_LANES];
-            for (int r = 0; r < V4_LANES; r++)
-                x[r] = c + r >= g->size                   ? v4_zero()
-                       : g->row + i + V4_LANES <= p->rows ? v4_loadu(from + (ptrdiff_t)dof[c + r] * ld)
-                                                          : v4_load_part(from + (ptrdiff_t)dof[c + r] * ld, rows);
-            v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
-            for (int r = 0; r < rows; r++)
-                v4_storeu(p->J + g->J + (ptrdiff_t)(i + r) * g->ld + c, x[r]);
+            int dofs = g->size - c < V4_LANES ? g->size - c : V4_LANES;
+            if (rows == V4_LANES && dofs == V4_LANES)
+                copy_tile(p, g, i, c, V4_LANES, V4_LANES);
+            else
+                copy_tile(p, g, i, c, rows, dofs);
         }
 }
 
