@@ -54,7 +54,7 @@ typedef struct tg_soft_group
     int block, blocks;
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
-    uint64_t bits; /* its dofs, where there are few enough (soft_build.c) */
+    uint64_t bits; /* its dofs (soft_spread.c) */
     double own;    /* its largest G_ii */
 } tg_soft_group;
 
@@ -168,6 +168,17 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch);
 /* Rows of the island; then their groups and J, if these are not there: false when there is no room for them. */
 void tg_soft_rows(tg_soft *p);
 bool tg_soft_build(tg_soft *p);
+
+/* Operations of J^T D J of a group: a product, and its place in H is filled and read as often as a few rows are. */
+static inline double tg_soft_group_cost(int rows, int size)
+{
+    return (double)(rows + TG_CONE_MAX) * size * size;
+}
+
+/* ---- soft_spread.c ---- */
+
+/* J^T of all rows over all dofs, at most 64 of these; from it groups and their J */
+void tg_soft_spread(tg_soft *p);
 
 /* ---- soft.c ---- */
 
