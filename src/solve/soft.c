@@ -75,7 +75,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
 {
-    if (p->single || p->spread)
+    if (p->spread)
     {
         v4_multiply_transposed(p->dims, p->rows, p->transposed, v4_pad(p->rows), x, out);
         return;
@@ -108,11 +108,6 @@ double tg_soft_bound(const tg_soft *p, const double *x)
 
 void tg_soft_push(const tg_soft *p, const double *L, double *x)
 {
-    if (p->single)
-    {
-        v4_multiply_transposed(p->rows, p->dims, p->J, p->ld, L, x);
-        return;
-    }
     if (p->spread)
     {
         v4_multiply(p->dims, p->rows, p->transposed, v4_pad(p->rows), L, x);

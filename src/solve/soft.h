@@ -28,9 +28,6 @@
 
 enum
 {
-    /* Dofs: a product with all of them costs as much as gathering those that a row moves. Robots with 30 and 32 take as
-     * long either way, with 36 and more longer (bench/wide.py). */
-    TG_SOFT_FEW = V4_STRIP * V4_LANES,
     TG_SOFT_MANY = 40 /* dofs of several trees: fewer are not worth the search for an order */
 };
 
@@ -89,9 +86,8 @@ typedef struct tg_soft
     int *support;           /* dofs of the groups */
     int *dof;               /* of the trees -> place in vectors, -1: nothing moves it; */
     int *dof_at;            /* and back */
-    bool single;            /* there is one group, with all dofs */
-    bool spread;            /* there are several, and J^T has all of their rows over all dofs */
-    double *J, *transposed; /* J^T: of a single group, or spread */
+    bool spread;            /* there are few dofs: J^T of all rows over all of them is there */
+    double *J, *transposed; /* of groups; J^T */
     double *mu;             /* coefficient of a contact's tangent */
     double *give;           /* the law's own compliance */
     double *g, *own;        /* own: G_ii */

@@ -1,6 +1,7 @@
 /* Groups of the problem with compliance (soft.h) where there are at most 64 dofs: J^T of all rows over all dofs comes
- * first. Products with J and J^T then need no groups, and the dofs of a row are the bits of a word. H is still made by
- * groups, with the dofs of each. */
+ * first. Products with J and J^T then need no groups, and the dofs of a row are the bits of a word. H is made by groups:
+ * with sums over all rows small levers of loops lose digits (the crank of tests/step/test_labels.c, seeds 1 to 40: 28
+ * instead of 18 of 200 runs have a wrong number). */
 #include <string.h>
 
 #include "math/dense.h"
