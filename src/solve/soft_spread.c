@@ -1,7 +1,7 @@
 /* Groups of the problem with compliance (soft.h) where there are at most 64 dofs: J^T of all rows over all dofs comes
- * first. Products with J and J^T then need no groups, and the dofs of a row are the bits of a word. H is made by groups:
- * with sums over all rows small levers of loops lose digits (the crank of tests/step/test_labels.c, seeds 1 to 40: 28
- * instead of 18 of 200 runs have a wrong number). */
+ * first. Products with J and J^T then need no groups, and the dofs of a row are the bits of a word. H is made by
+ * groups: with sums over all rows small levers of loops lose digits (the crank of tests/step/test_labels.c, seeds 1 to
+ * 40: 28 instead of 18 of 200 runs have a wrong number). */
 #include <string.h>
 
 #include "math/dense.h"
@@ -13,11 +13,11 @@ static void spread_columns(tg_soft *p, const tg_tree_rows *tree, const int *dof,
     const int ld = v4_pad(p->rows);
     for (int k = 0; k < tree->dofs; k++)
     {
+        if (dof[k] < 0)
+            continue;
         const double *from = tree->Y + (ptrdiff_t)k * tree->ld + j;
         double *to = p->transposed + (ptrdiff_t)dof[k] * ld + row;
         int i = 0;
-        if (dof[k] < 0)
-            continue;
         for (; i + V4_LANES <= count; i += V4_LANES)
             v4_storeu(to + i, v4_loadu(from + i));
         for (; i < count; i++)
@@ -25,7 +25,7 @@ static void spread_columns(tg_soft *p, const tg_tree_rows *tree, const int *dof,
     }
 }
 
-/* J^T of all rows over all dofs */
+/* J^T of all rows over all dofs; the rows of an island with one tree are its columns */
 static void spread_trees(tg_soft *p)
 {
     const tg_island *island = p->island;
@@ -76,9 +76,12 @@ static void find_bits(const tg_soft *p)
     const int ld = v4_pad(p->rows);
     for (int i = 0; i < ld; i += V4_LANES)
     {
-        v4i bits = {0}, bit = {1, 1, 1, 1};
-        for (int c = 0; c < p->dims; c++, bit += bit)
-            bits |= (v4i)(v4_loadu(p->transposed + (ptrdiff_t)c * ld + i) != v4_zero()) & bit;
+        v4i bits = {0};
+        for (int c = 0; c < p->dims; c++)
+        {
+            const int64_t bit = (int64_t)((uint64_t)1 << c);
+            bits |= (v4i)(v4_loadu(p->transposed + (ptrdiff_t)c * ld + i) != v4_zero()) & (v4i){bit, bit, bit, bit};
+        }
         v4_storeu(p->row + i, (v4)bits);
     }
 }
