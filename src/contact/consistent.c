@@ -36,7 +36,7 @@ typedef struct loops
     int *order;                /* of members: columns of the QR */
     int *moved;                /* rows that a dof moves, */
     double *value;             /* by how much */
-    double *work, *N;          /* n; null x n */
+    double *work, *N;          /* n; J J^T of all rows (n x n), then null x n */
 } loops;
 
 static int count_equality_rows(const tg_rows *r, const tg_rows_island *island)
@@ -104,24 +104,18 @@ static void join_moved(loops *l, int count)
     }
 }
 
-/* J J^T: of every dof, the few rows that it moves; the lower triangle */
+/* J J^T, the lower triangle (n x n): of every dof, the few rows that it moves, ascending */
 static void add_moved(const loops *l, int count)
 {
-    const int *place = l->place;
-    if (count == 0)
-        return;
-    int g = l->group[l->moved[0]], first = l->first[g], n = l->first[g + 1] - first;
     for (int a = 0; a < count; a++)
         for (int b = 0; b <= a; b++)
-        {
-            int i = place[l->moved[a]] - first, j = place[l->moved[b]] - first;
-            l->block[g][i > j ? i * n + j : j * n + i] += l->value[a] * l->value[b];
-        }
+            l->N[l->moved[a] * l->n + l->moved[b]] += l->value[a] * l->value[b];
 }
 
-/* runs over the dofs that move equalities: joins their rows, or adds their products */
-static void run_over_dofs(loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, bool joins)
+/* runs over the dofs that move equalities: joins their rows, and adds their products to l->N */
+static void run_over_dofs(loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island)
 {
+    memset(l->N, 0, sizeof(double) * (size_t)l->n * (size_t)l->n);
     for (int t = 0; t < m->ntree; t++)
     {
         int columns = is_of(r, t, island) ? count_columns(r, island, t, l->n) : 0;
@@ -134,13 +128,21 @@ static void run_over_dofs(loops *l, const tg_model *m, const tg_rows *r, const t
             for (int k = TG_CHAIN_BITS * w; involved != 0; involved >>= 1, k++)
             {
                 int count = involved & 1 ? list_moved(l, r, island, t, k, columns) : 0;
-                if (joins)
-                    join_moved(l, count);
-                else
-                    add_moved(l, count);
+                join_moved(l, count);
+                add_moved(l, count);
             }
         }
     }
+}
+
+/* of l->N, the rows and columns of a group: its lower triangle */
+static void copy_group(const loops *l, int g)
+{
+    int n = l->first[g + 1] - l->first[g];
+    const int *row = l->row + l->first[g]; /* ascending */
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++)
+            l->block[g][i * n + j] = l->N[row[i] * l->n + row[j]];
 }
 
 /* numbers the groups, and their members one group after the other */
@@ -267,15 +269,15 @@ static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *islan
     l.N = TG_TAKE(&r->scratch, double, n *n, "what no velocity follows");
     for (int i = 0; i < l.n; i++)
         l.group[i] = i;
-    run_over_dofs(&l, m, r, island, true);
+    run_over_dofs(&l, m, r, island);
     number_groups(&l);
     for (int g = 0; g < l.groups; g++)
     {
-        size_t rows = (size_t)(l.first[g + 1] - l.first[g]);
-        l.block[g] = memset(A, 0, sizeof(double) * rows * rows);
-        A += rows * rows;
+        int rows = l.first[g + 1] - l.first[g];
+        l.block[g] = A;
+        copy_group(&l, g);
+        A += (ptrdiff_t)rows * rows;
     }
-    run_over_dofs(&l, m, r, island, false);
     find_sizes(&l, r, island);
     for (int g = 0; g < l.groups; g++)
         factor_group(&l, g);

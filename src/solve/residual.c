@@ -126,14 +126,32 @@ TG_INLINE void add_dofs(const tg_island *island, const tg_tree_rows *tree, int f
     }
 }
 
+/* the same of a tree whose columns are rows that follow each other: L and sigma of these; `count` dofs, at most
+ * V4_STRIP */
+TG_INLINE void add_rows(const tg_tree_rows *tree, int first, int count, const double *L, double *sigma)
+{
+    const double *Y = tree->Y + (ptrdiff_t)first * tree->ld;
+    double u[V4_STRIP];
+    v4_multiply(count, tree->columns, Y, tree->ld, L, u);
+    for (int j = 0; j < tree->columns; j += V4_LANES)
+    {
+        int left = tree->columns - j;
+        v4 sum = v4_load_part(sigma + j, left < V4_LANES ? left : V4_LANES);
+        for (int k = 0; k < count; k++)
+            sum += v4_splat(u[k]) * v4_loadu(Y + (ptrdiff_t)k * tree->ld + j);
+        v4_store_part(sigma + j, sum, left);
+    }
+}
+
 static void add_tree(const tg_island *island, const tg_tree_rows *tree, const double *L, double *sigma)
 {
-    int k = 0;
-    for (; k < tree->dofs && island->trees == 1; k++) /* its columns are the rows */
-    {
-        const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
-        v4_subtract_scaled(tree->columns, -v4_dot_of(tree->columns, Y, L), Y, sigma);
-    }
+    int k = 0, row = tree->columns > 0 ? tree->row[0] - island->first_row : 0;
+    bool follow = tree->columns > 0 && tree->row[tree->columns - 1] - tree->row[0] == tree->columns - 1;
+    for (; follow && k + V4_STRIP <= tree->dofs; k += V4_STRIP)
+        add_rows(tree, k, V4_STRIP, L + row, sigma + row);
+    if (follow && k < tree->dofs)
+        add_rows(tree, k, tree->dofs - k, L + row, sigma + row);
+    k = follow ? tree->dofs : 0;
     for (; k + V4_LANES <= tree->dofs; k += V4_LANES)
         add_dofs(island, tree, k, V4_LANES, L, sigma);
     for (; k + 2 <= tree->dofs; k += 2)

@@ -148,15 +148,26 @@ tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double
     return respond(b, mu, z, L, NULL, &guess);
 }
 
+/* the first equalities; returns the block behind them */
+static tg_soft_block *respond_free(tg_soft *p)
+{
+    memcpy(p->L, p->z, sizeof(double) * (size_t)p->free);
+    for (int i = 0; i < p->free; i++)
+        p->block[i].phase = TG_PHASE_STICK;
+    return p->block + p->free;
+}
+
 void tg_soft_respond(tg_soft *p)
 {
-    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    for (tg_soft_block *b = respond_free(p); b < p->block + p->blocks; b++)
         b->phase = respond(b, p->mu + b->row, p->z + b->row, p->L + b->row, NULL, &b->multiplier);
 }
 
 void tg_soft_slopes(tg_soft *p)
 {
-    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    for (int i = 0; i < p->free; i++)
+        p->D[i] = 1;
+    for (tg_soft_block *b = respond_free(p); b < p->block + p->blocks; b++)
     {
         double *D = p->D + b->slope;
         memset(D, 0, sizeof(double) * (size_t)(b->dim * b->dim));
@@ -164,23 +175,37 @@ void tg_soft_slopes(tg_soft *p)
     }
 }
 
+/* x = D x of a block, D (d x d) */
+TG_INLINE void multiply_slope(int d, const double *D, double *x)
+{
+    double out[TG_CONE_MAX];
+    for (int i = 0; i < d; i++)
+    {
+        out[i] = D[d * i] * x[0];
+        for (int j = 1; j < d; j++)
+            out[i] += D[d * i + j] * x[j];
+    }
+    for (int i = 0; i < d; i++)
+        x[i] = out[i];
+}
+
 void tg_soft_slope(const tg_soft *p, double *x)
 {
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    for (const tg_soft_block *b = p->block + p->free; b < p->block + p->blocks; b++)
     {
         const double *D = p->D + b->slope;
-        double *at = x + b->row, in[TG_CONE_MAX];
+        double *at = x + b->row;
         if (b->phase == TG_PHASE_STICK)
             continue; /* D = 1 */
-        for (int i = 0; i < b->dim; i++)
-            in[i] = at[i];
-        for (int i = 0; i < b->dim; i++)
-        {
-            double sum = 0;
-            for (int j = 0; j < b->dim && b->phase == TG_PHASE_SLIDE; j++)
-                sum += D[b->dim * i + j] * in[j];
-            at[i] = sum;
-        }
+        if (b->phase == TG_PHASE_BREAK)
+            for (int i = 0; i < b->dim; i++)
+                at[i] = 0;
+        else if (b->dim == 1)
+            at[0] *= D[0];
+        else if (b->dim == 1 + 2) /* a normal and two tangents */
+            multiply_slope(1 + 2, D, at);
+        else
+            multiply_slope(b->dim, D, at);
     }
 }
 
@@ -188,7 +213,9 @@ void tg_soft_slope(const tg_soft *p, double *x)
 double tg_soft_gain(const tg_soft *p, double t)
 {
     double sum = 0;
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    for (int i = 0; i < p->free; i++)
+        sum += (p->z[i] + t * p->dz[i] - p->L[i]) * p->Jstep[i];
+    for (const tg_soft_block *b = p->block + p->free; b < p->block + p->blocks; b++)
     {
         const double *Jstep = p->Jstep + b->row, *before = p->L + b->row;
         double z[TG_CONE_MAX], L[TG_CONE_MAX], guess = b->multiplier;

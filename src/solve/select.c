@@ -49,7 +49,7 @@ static void extrapolate(tg_soft *p)
     for (int k = 0; k < p->dims; k++)
         p->u[k] += p->eps * p->step[k];
     tg_soft_velocity(p, p->step, p->c);
-    for (int i = 0; i < p->rows; i++)
+    for (int i = 0; i < p->rows && p->gives; i++)
         if (p->give[i] > 0)
             p->z[i] += p->eps / tg_soft_eps(p, i) * (p->z[i] - p->c[i]);
     limit_velocity(p);
@@ -58,7 +58,7 @@ static void extrapolate(tg_soft *p)
 /* Rows with their own compliance are not held: they follow u, with more or less impulse. */
 static void follow(tg_soft *p)
 {
-    for (int i = 0; i < p->rows; i++)
+    for (int i = 0; i < p->rows && p->gives; i++)
         if (p->give[i] > 0)
         {
             double change = -p->row[i] / tg_soft_eps(p, i);
@@ -201,6 +201,15 @@ static void find_velocity(tg_soft *p, double sign)
         p->row[i] += sign * p->eps * p->z[i];
 }
 
+/* Newton to the limit as c and h are now; sharp: to rounding. False when it does not find it. */
+static bool sharpen(tg_soft *p, const tg_solve_options *o, bool sharp)
+{
+    find_velocity(p, 1);
+    bool found = tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = sharp, .goal = o->inner});
+    find_velocity(p, -1);
+    return found;
+}
+
 /* Rows that move bodies by a small lever only, as those of a linkage near its dead centre: eps is not little beside
  * lever^2, and a round leaves eps / (eps + lever^2) of what they move. With less compliance, down to what
  * would be lost in H, it leaves less. */
@@ -239,6 +248,14 @@ static bool is_still(const tg_soft *p, double enough)
     return p->eps * most <= enough;
 }
 
+static bool any_gives(const tg_soft *p)
+{
+    for (int i = 0; i < p->rows; i++)
+        if (p->give[i] > 0)
+            return true;
+    return false;
+}
+
 static bool any_slides(const tg_soft *p)
 {
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
@@ -262,7 +279,8 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
 {
     const double enough = 1e-3 * o->inner;
     double before = INFINITY;
-    bool loops = false, levers = false;
+    bool loops = false, levers = false, rough = false;
+    p->gives = any_gives(p);
     for (int round = 0; round < ROUNDS + (levers ? p->dims : 0); round++)
     {
         tg_soft_slopes(p); /* of now: D z = L, whichever factor is used */
@@ -274,6 +292,8 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
         bool stalled = stalls(p, moved, before);
         if (round == 0)
             start_limit(p, o);
+        else if (moved <= enough && rough)
+            return sharpen(p, o, true);
         else if (moved <= enough || !(levers ? falls(p, moved, before) : left <= 0.5 || stalled))
             return true;
         bool anew = levers && left * left * moved > enough && harden(p); /* two more rounds would not be enough */
@@ -283,11 +303,10 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
         double next = round > 0 && before < INFINITY ? left * moved : moved;
         before = anew || (round == 0 && loops) ? INFINITY : moved;
         levers = levers || loops || stalled;
-        find_velocity(p, 1);
         int factorisations = p->factorisations;
-        if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
+        rough = round == 0 && loops; /* another round follows */
+        if (!sharpen(p, o, !rough))
             return levers && round > 1; /* where impulses are large rounding is in the way; the residual decides */
-        find_velocity(p, -1);
         bool same = !anew && p->factorisations == factorisations;
         if (same && next <= enough && (round > 0 || is_still(p, enough)))
             return true;

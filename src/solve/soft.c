@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "math/ltl.h"
 
 enum
 {
@@ -53,7 +54,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         *vector[i] = TG_TAKE(scratch, double, ld, "soft: vector");
     p->J = TG_TAKE(scratch, double, numbers, "soft: rows of J");
-    p->transposed = TG_TAKE(scratch, double, p->narrow ? 0 : TG_SOFT_FEW *ld, "soft: its transpose");
+    p->transposed = TG_TAKE(scratch, double, p->narrow ? 0 : TG_CHAIN_BITS *ld, "soft: its transpose");
     p->packed = TG_TAKE(scratch, double, numbers, "soft: rows of a group");
     p->H = TG_TAKE(scratch, double, p->narrow ? 0 : square, "soft: matrix");
     tg_skyline_place(&p->skyline, p->narrow ? 0 : rows, scratch);
@@ -74,7 +75,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
 {
-    if (p->single)
+    if (p->spread)
     {
         v4_multiply_transposed(p->dims, p->rows, p->transposed, v4_pad(p->rows), x, out);
         return;
@@ -91,12 +92,14 @@ void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
 double tg_soft_bound(const tg_soft *p, const double *x)
 {
     double worst = 0;
+    for (int k = 0; k < p->dims; k++)
+        p->at[k] = x[k] * x[k];
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
         double square = 0;
         for (int c = 0; c < g->size; c++)
-            square += x[support[c]] * x[support[c]];
+            square += p->at[support[c]];
         square *= g->own;
         worst = square <= worst ? worst : square; /* also NaN */
     }
@@ -105,9 +108,9 @@ double tg_soft_bound(const tg_soft *p, const double *x)
 
 void tg_soft_push(const tg_soft *p, const double *L, double *x)
 {
-    if (p->single)
+    if (p->spread)
     {
-        v4_multiply_transposed(p->rows, p->dims, p->J, p->ld, L, x);
+        v4_multiply(p->dims, p->rows, p->transposed, v4_pad(p->rows), L, x);
         return;
     }
     memset(x, 0, sizeof(double) * (size_t)p->dims);

@@ -28,9 +28,6 @@
 
 enum
 {
-    /* Dofs: a product with all of them costs as much as gathering those that a row moves. Robots with 30 and 32 take as
-     * long either way, with 36 and more longer (bench/wide.py). */
-    TG_SOFT_FEW = V4_STRIP * V4_LANES,
     TG_SOFT_MANY = 40 /* dofs of several trees: fewer are not worth the search for an order */
 };
 
@@ -54,7 +51,8 @@ typedef struct tg_soft_group
     int block, blocks;
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
-    double own; /* its largest G_ii */
+    uint64_t bits; /* its dofs (soft_spread.c) */
+    double own;    /* its largest G_ii */
 } tg_soft_group;
 
 /* where a row is in a tree: a column of its Y */
@@ -80,6 +78,7 @@ typedef struct tg_soft
     const tg_solve_options *options;
     tg_offer offer;
     int rows, blocks, groups, dims, ld;
+    int free; /* rows of the first equalities, each a block: L = z, D = 1 */
     tg_soft_block *block;
     tg_soft_group *group;
     int *source;            /* row of the island, */
@@ -87,8 +86,8 @@ typedef struct tg_soft
     int *support;           /* dofs of the groups */
     int *dof;               /* of the trees -> place in vectors, -1: nothing moves it; */
     int *dof_at;            /* and back */
-    bool single;            /* there is one group, with all dofs */
-    double *J, *transposed; /* J^T: of a single group */
+    bool spread;            /* there are few dofs: J^T of all rows over all of them is there */
+    double *J, *transposed; /* of groups; J^T */
     double *mu;             /* coefficient of a contact's tangent */
     double *give;           /* the law's own compliance */
     double *g, *own;        /* own: G_ii */
@@ -97,6 +96,7 @@ typedef struct tg_soft
     double size;            /* a power of two near the geometric mean of G_ii */
     double least;           /* the compliance from which the limit is reached (solver_newton.c), */
     double pace;            /* and how fast the largest impulse moves its contact with it (m/s) */
+    bool gives;             /* select.c: some row has its own compliance */
     bool boxes;             /* dry friction is among the blocks */
     bool built;             /* groups and J are there */
     bool *left_out;         /* blocks of the island that stay open (soft_open.c), */
@@ -164,6 +164,17 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch);
 /* Rows of the island; then their groups and J, if these are not there: false when there is no room for them. */
 void tg_soft_rows(tg_soft *p);
 bool tg_soft_build(tg_soft *p);
+
+/* Operations of J^T D J of a group: a product, and its place in H is filled and read as often as a few rows are. */
+static inline double tg_soft_group_cost(int rows, int size)
+{
+    return (double)(rows + TG_CONE_MAX) * size * size;
+}
+
+/* ---- soft_spread.c ---- */
+
+/* J^T of all rows over all dofs, at most 64 of these; from it groups and their J */
+void tg_soft_spread(tg_soft *p);
 
 /* ---- soft.c ---- */
 

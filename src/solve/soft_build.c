@@ -62,6 +62,9 @@ static void make_rows(tg_soft *p, double fixed, double idle)
         }
         p->boxes = p->boxes || box;
     }
+    p->free = 0;
+    while (p->free < p->blocks && p->block[p->free].kind == TG_CONE_FREE)
+        p->free++;
 }
 
 /* The geometric mean of G_ii: of the normals of contacts, whose impulses carry weights; of all rows where there are
@@ -87,6 +90,22 @@ static double mean_size(const tg_soft *p, double fixed)
 
 /* ---- J ---- */
 
+/* whether dof k of a tree moves a row; zeros are skipped by fours */
+static bool moves_rows(const tg_soft *p, const tg_tree_rows *tree, int k)
+{
+    const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+    for (int first = 0; first < tree->columns; first += V4_LANES)
+    {
+        v4i any = (v4i)(v4_loadu(Y + first) != v4_zero());
+        if (((any[0] | any[1]) | (any[2] | any[V4_LANES - 1])) == 0)
+            continue;
+        for (int j = first; j < first + V4_LANES && j < tree->columns; j++)
+            if (Y[j] != 0 && p->row_of[tree->row[j] - p->island->first_row] >= 0)
+                return true;
+    }
+    return false;
+}
+
 /* Dofs that a row moves get a place each: limbs before their trunk, as the skyline has it. */
 static void number_dofs(tg_soft *p)
 {
@@ -98,9 +117,7 @@ static void number_dofs(tg_soft *p)
         const tg_tree_rows *tree = &island->tree[t];
         for (int k = tree->dofs - 1; k >= 0; k--)
         {
-            bool any = false;
-            for (int j = 0; j < tree->columns && !any; j++)
-                any = tree->Y[(ptrdiff_t)k * tree->ld + j] != 0 && p->row_of[tree->row[j] - island->first_row] >= 0;
+            bool any = moves_rows(p, tree, k);
             p->dof[first + k] = any ? p->dims : -1;
             if (any)
                 p->dof_at[p->dims++] = first + k;
@@ -250,12 +267,10 @@ static void project_loops(tg_soft *p)
     tg_gemm_nn(island->loops, p->dims, null, island->Z, null, p->packed, p->ld, TG_GEMM_SUB, p->full, p->ld);
 }
 
-/* Whether all rows are one group: so few dofs are not worth the search for those that a row moves. Not where loops are:
- * with sums over all rows small levers lose digits (tests/step/test_labels.c: six instead of three of 40 runs have a
- * wrong number). */
-static bool is_one_group(const tg_soft *p)
+/* Whether products J x and J^T L are over all dofs: to gather those of a group would take as long (soft_spread.c). */
+static bool is_spread(const tg_soft *p)
 {
-    return p->dims <= TG_SOFT_FEW && !p->narrow && p->island->loops == 0;
+    return p->dims <= TG_CHAIN_BITS && !p->narrow && !p->sparse && p->island->tree != NULL;
 }
 
 static bool gather_trees(tg_soft *p)
@@ -271,7 +286,7 @@ static bool gather_trees(tg_soft *p)
     number_dofs(p);
     p->sparse = p->narrow || (p->sparse && island->trees > 1 && p->dims > TG_SOFT_MANY);
     p->ld = v4_pad(p->dims);
-    if (is_one_group(p))
+    if (is_spread(p))
         return true;
     if (!list_parts(p) || (p->narrow && island->loops > 0))
         return false;
@@ -409,12 +424,6 @@ static void copy_full_row(const tg_soft *p, const tg_soft_group *g, int row, dou
 
 /* ---- groups ---- */
 
-/* Operations of J^T D J of a group: a product, and its place in H is filled and read as often as a few rows are. */
-static double cost(int rows, int size)
-{
-    return (double)(rows + TG_CONE_MAX) * size * size;
-}
-
 /* Whether the rows of a block are cheaper in the group before it: if they have its dofs, and some more of them are few.
  * The links of a chain have those of the links before. */
 static bool joins(const tg_soft *p, const tg_soft_group *last, const tg_soft_block *b, const int *dof, int size)
@@ -433,7 +442,8 @@ static bool joins(const tg_soft *p, const tg_soft_group *last, const tg_soft_blo
     for (int k = 0; k < most && found < least; k++)
         found += wide[k] == narrow[found];
     return found == least &&
-           (most == least || cost(last->rows + b->dim, most) <= cost(last->rows, last->size) + cost(b->dim, size));
+           (most == least || tg_soft_group_cost(last->rows + b->dim, most) <=
+                                tg_soft_group_cost(last->rows, last->size) + tg_soft_group_cost(b->dim, size));
 }
 
 /* false when one of them is too wide */
@@ -469,96 +479,14 @@ static bool find_groups(tg_soft *p)
     return true;
 }
 
-/* ---- one group ---- */
-
-/* Columns j .. j + 3 of a tree are rows `out` .. of J, with the tree's dofs at places first .. last - 1. */
-static void copy_columns(const tg_soft *p, const tg_tree_rows *tree, int dof, int j, int first, int last, double *out)
-{
-    int c = first;
-    for (; c + V4_LANES <= last; c += V4_LANES)
-    {
-        v4 x[V4_LANES];
-        for (int i = 0; i < V4_LANES; i++)
-            x[i] = v4_loadu(tree->Y + (ptrdiff_t)(p->dof_at[c + i] - dof) * tree->ld + j);
-        v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
-        for (int i = 0; i < V4_LANES; i++)
-            v4_storeu(out + (ptrdiff_t)i * p->ld + c, x[i]);
-    }
-    for (; c < last; c++)
-        for (int i = 0; i < V4_LANES; i++)
-            out[(ptrdiff_t)i * p->ld + c] = tree->Y[(ptrdiff_t)(p->dof_at[c] - dof) * tree->ld + j + i];
-}
-
-static void copy_tree(tg_soft *p, const tg_tree_rows *tree, int dof, int first, int last)
-{
-    const int first_row = p->island->first_row;
-    for (int j = 0, count; j < tree->columns; j += count)
-    {
-        int row = p->row_of[tree->row[j] - first_row];
-        double *out = p->J + (row >= 0 ? (ptrdiff_t)row * p->ld : 0);
-        count = row >= 0 && j + V4_LANES <= tree->columns ? V4_LANES : 1;
-        for (int i = 1; i < count; i++)
-            if (p->row_of[tree->row[j + i] - first_row] != row + i)
-                count = 1;
-        if (count > 1)
-            copy_columns(p, tree, dof, j, first, last, out);
-        for (int c = first; c < last && row >= 0 && count == 1; c++)
-            out[c] = tree->Y[(ptrdiff_t)(p->dof_at[c] - dof) * tree->ld + j];
-    }
-}
-
-/* J^T, zero behind the last row */
-static void transpose(tg_soft *p)
-{
-    const int ld = v4_pad(p->rows);
-    for (int i = 0; i < p->rows; i += V4_LANES)
-        for (int c = 0; c < p->ld; c += V4_LANES)
-        {
-            v4 x[V4_LANES];
-            for (int r = 0; r < V4_LANES; r++)
-                x[r] = i + r < p->rows ? v4_loadu(p->J + (ptrdiff_t)(i + r) * p->ld + c) : v4_zero();
-            v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
-            for (int r = 0; r < V4_LANES && c + r < p->dims; r++)
-                v4_storeu(p->transposed + (ptrdiff_t)(c + r) * ld + i, x[r]);
-        }
-}
-
-static void make_one_group(tg_soft *p)
-{
-    const tg_island *island = p->island;
-    int dof = 0, first = 0;
-    p->group[p->groups++] = (tg_soft_group){.rows = p->rows, .blocks = p->blocks, .size = p->dims, .ld = p->ld};
-    for (int k = 0; k < p->dims; k++)
-        p->support[k] = k;
-    for (int i = 0; i < p->rows; i++)
-        p->group->own = tg_larger(p->group->own, p->own[i]);
-    if (island->trees > 1)
-        memset(p->J, 0, sizeof(double) * (size_t)p->rows * (size_t)p->ld);
-    for (int i = 0; i < p->rows; i++)
-        for (int c = p->dims; c < p->ld; c++)
-            p->J[(ptrdiff_t)i * p->ld + c] = 0;
-    for (int t = 0; t < island->trees && island->tree != NULL; dof += island->tree[t++].dofs)
-    {
-        int last = first;
-        while (last < p->dims && p->dof_at[last] < dof + island->tree[t].dofs)
-            last++;
-        copy_tree(p, &island->tree[t], dof, first, last);
-        first = last;
-    }
-    for (int i = 0; i < p->rows; i++)
-        if (p->in_full[i] >= 0)
-            copy_full_row(p, p->group, p->in_full[i], p->J + (ptrdiff_t)i * p->ld);
-    transpose(p);
-}
-
 /* false when there is no room for them */
 static bool make_groups(tg_soft *p)
 {
     size_t J = 0;
-    p->single = is_one_group(p);
-    if (p->single)
+    p->spread = is_spread(p);
+    if (p->spread)
     {
-        make_one_group(p);
+        tg_soft_spread(p);
         return true;
     }
     if (!find_groups(p))
