@@ -714,12 +714,12 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
     const stage slow_ones[] = {first, second, from_near, down, along, otherwise, end};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
     const stage *list = easier || p->partial ? quick : p->whole ? slow_ones : all;
-    if (p->narrow && tg_soft_multipliers(p, o))
-        return;
     begin(p, o);
     if (begins_refined(p, o))
         return;
     begin(p, o);
+    if (p->narrow && ((soft(p, o) && ends(p, o, TG_ENDED_SOFT)) || tg_soft_multipliers(p, o)))
+        return;
     for (const stage *k = list; k->run != NULL && p->factorisations < p->limit; k++)
         if (k->run(p, o))
         {
