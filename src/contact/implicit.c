@@ -48,6 +48,7 @@ size_t tg_implicit_bytes(int rows)
     tg_redundant_take(&f, rows, &count);
     tg_ties_take(&f, rows, rows, &count);
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
+    (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with yielding friction");
     return count.used;
 }
 
@@ -102,6 +103,30 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, tg_selection select
     return tg_redundant_build(f, mode, selection != TG_SELECT_UNSELECTED, use, arena, regular);
 }
 
+/* Where held rows brace each other, dry friction gives way, if the other rows determine the derivative. What was found
+ * about the braces is kept. */
+static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, tg_implicit_use use,
+                           tg_arena *arena, size_t taken, tg_block_mode *yielding)
+{
+    bool regular = false;
+    double conflict = f->conflict;
+    if (!f->braced || !tg_yielding_modes(f, mode, arena, yielding))
+        return true;
+    tg_arena_release(arena, taken);
+    f->yields = true;
+    bool fits = build(f, yielding, selection, use, arena, &regular);
+    for (int b = 0; b < f->island->blocks; b++)
+        f->slides[b] = f->slides[b] && yielding[b].mode == mode[b].mode;
+    if (fits && !regular)
+    {
+        tg_arena_release(arena, taken);
+        f->yields = false;
+        fits = build(f, mode, selection, use, arena, &regular);
+    }
+    f->conflict = conflict;
+    return fits;
+}
+
 /* Contacts that creep are tried as such first. */
 tg_status tg_implicit_factor(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                              tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
@@ -111,6 +136,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = false, creeps = false;
     tg_block_mode *creeping = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: creeping contacts");
+    tg_block_mode *yielding = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: yielding friction");
     size_t taken = tg_arena_mark(arena);
     const tg_implicit empty = *out;
     fits = fits && creeping != NULL;
@@ -126,6 +152,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     }
     else
         mode = creeping;
+    fits = fits && (!regular || build_yielding(out, mode, selection, use, arena, taken, yielding));
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode); /* which blocks are open depends on the form */

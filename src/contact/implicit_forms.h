@@ -22,7 +22,7 @@ bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode);
 /* What counts as good: at a change of mode nothing is taken that is hardly determined. */
 static inline double tg_good_pivot(const tg_implicit *f)
 {
-    return f->margin < TG_AT_SWITCH ? TG_SOFT : TG_GOOD_PIVOT;
+    return f->margin < TG_AT_SWITCH || f->yields ? TG_SOFT : TG_GOOD_PIVOT;
 }
 
 /* Whether block b is a contact or a limit that carries nothing: it breaks, or is immaterial, in which case independent
@@ -40,6 +40,11 @@ void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *
 
 /* The modes with contacts that creep on their cone as sliding ones, with their margins; whether there are any. */
 bool tg_creeping_modes(const tg_implicit *f, const tg_block_mode *mode, tg_block_mode *out);
+
+/* ---- implicit_yield.c ---- */
+
+/* The modes with dry friction that gives way as slipping, where held rows brace each other; whether there is any. */
+bool tg_yielding_modes(const tg_implicit *f, const tg_block_mode *mode, tg_arena *arena, tg_block_mode *out);
 
 /* ---- implicit_redundant.c ---- */
 
