@@ -38,8 +38,8 @@ TG_API const char *tg_differences_message(const tg_differences *d);
 typedef struct tg_differences_count
 {
     int taken;
-    int switched; /* a mode, a feature or a gate changes within the displacement (tg_step_signature differs), and no side
-                     could be used */
+    int switched; /* a mode, a feature or a gate changes within the displacement (tg_step_signature differs), and no
+                     side could be used */
     int tied;     /* one of two equal coefficients of a contact: the derivative is one-sided */
     int outside;  /* a displaced parameter is outside its domain, or not finite */
     int kinked;   /* the slopes of the two sides differ, with the same signature */

@@ -346,7 +346,11 @@ static double judged(const number *n, bool *one_sided)
         *one_sided = *one_sided || (r->own != NULL && r->own[n->index] != TG_LABEL_EXACT);
         return J->params[n->index];
     }
-    const double *of = n->x == d->v ? J->v : n->x == d->act ? J->act : n->x == d->u ? J->u : n->x == d->tau ? J->tau : J->wrench;
+    const double *of = n->x == d->v     ? J->v
+                       : n->x == d->act ? J->act
+                       : n->x == d->u   ? J->u
+                       : n->x == d->tau ? J->tau
+                                        : J->wrench;
     return of[n->index];
 }
 

@@ -11,6 +11,7 @@
 #define TG_GOOD_PIVOT 1e-5 /* of the largest, or of its row's own size: elimination is accurate */
 #define TG_WORST_PIVOT                                                                                                 \
     1e-9             /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
+#define TG_NO_PART 1e-8 /* of z with J^T z = 0: a row that the others do not hold has less */
 #define TG_SOFT 1e-4 /* where they do not: pivots below count as zero; slope of responses outside of their cones */
 
 /* ---- implicit_independent.c ---- */

@@ -1,8 +1,8 @@
 /* Dry friction that gives way: joints of a loop that are all held by friction, a joint at its limit held by friction.
  *
  * Such rows are redundant, J^T z = 0, and a displacement makes them inconsistent by c = d(z . (J v+ + b)). Friction
- * cannot hold against equalities and limits. Impulses L + t z do the same as L; where the rows disagree, t grows until a
- * friction is at its bound, at
+ * cannot hold against equalities and limits. Impulses L + t z do the same as L; where the rows disagree, t grows until
+ * a friction is at its bound, at
  *     t = (F_i - L_i sign z_i) / |z_i|,
  * and that friction slips by as much as makes the others consistent. So the derivative is that of the other rows. With
  * one redundancy it is exact if the same friction is first at its bound for both signs of t; otherwise it is that of
@@ -13,8 +13,6 @@
 
 #include "contact/implicit_forms.h"
 #include "math/lanes.h"
-
-static const double least = 1e-8; /* of z: a row that the others do not hold has none */
 
 /* The null space of held rows of joints without released ones: vectors over held rows. */
 typedef struct yielding
@@ -54,10 +52,10 @@ static bool take(yielding *y, tg_arena *arena)
 {
     size_t n = (size_t)y->count;
     y->U = TG_TAKE(arena, double, n *(size_t)y->most, "implicit: released frictions");
-    y->start = TG_TAKE(arena, double, 4 * n, "implicit: directions in the null space");
-    y->z = y->start + n;
-    y->load = y->z + n;
-    y->one = y->load + n;
+    y->start = TG_TAKE(arena, double, n, "implicit: a direction");
+    y->z = TG_TAKE(arena, double, n, "implicit: its part in the null space");
+    y->load = TG_TAKE(arena, double, n, "implicit: impulses on the way to a bound");
+    y->one = TG_TAKE(arena, double, n, "implicit: one row");
     y->block = TG_TAKE(arena, int, n, "implicit: blocks of held rows");
     return !arena->failed;
 }
@@ -105,7 +103,7 @@ static bool find_direction(yielding *y)
     project(y, y->z);
     for (int i = 0; i < n; i++)
         largest = y->block[i] >= 0 ? fmax(largest, fabs(y->z[i])) : largest;
-    return largest > least * size;
+    return largest > TG_NO_PART * size;
 }
 
 /* The row that is first at its bound along sign z, and how far that is. */
@@ -117,7 +115,7 @@ static int first_of(const yielding *y, double sign, double *reach)
     for (int i = 0; i < y->count; i++)
     {
         double z = sign * y->z[i];
-        if (y->block[i] < 0 || fabs(z) <= least * size || (!is_friction(y, i) && z > 0))
+        if (y->block[i] < 0 || fabs(z) <= TG_NO_PART * size || (!is_friction(y, i) && z > 0))
             continue;
         double bound = is_friction(y, i) ? y->f->island->block[y->block[i]].bound : 0;
         double t = fmax(0, (bound - copysign(1, z) * y->load[i]) / fabs(z));

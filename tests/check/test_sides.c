@@ -64,7 +64,8 @@ static void test_kink_that_is_too_near(void **state)
 static void test_other_branches(void **state)
 {
     (void)state;
-    tg_side same[2] = {{true, false, 4, 0}, {true, false, 4 + 1e-8, 0}}, apart[2] = {{true, false, 4, 0}, {true, false, 5, 0}};
+    tg_side same[2] = {{true, false, 4, 0}, {true, false, 4 + 1e-8, 0}};
+    tg_side apart[2] = {{true, false, 4, 0}, {true, false, 5, 0}};
     assert_ptr_equal(tg_side_to_judge(same, 4, false, 1e-6), &same[1]);
     assert_null(tg_side_to_judge(apart, 4, false, 1e-6));
     assert_ptr_equal(tg_side_to_judge(apart, 4.9, true, 1e-6), &apart[1]);
