@@ -151,9 +151,9 @@ static double slowest_slip(const tg_implicit *f)
 }
 
 /* The solver ends when held rows move by less than its tolerance. The direction of a slow slip is then known to that
- * over the slip, and with it the derivative. One Newton step with the factors at hand,
+ * over the slip, and with it the derivative. A step with the factors at hand,
  *     L + D r,   sigma + G D r,   r = sigma of held rows,
- * squares this error. point: 2 rows, where these go. False when it is small enough, or there is no room. */
+ * brings held rows to rest. point: 2 rows, where these go. False when it is small enough, or there is no room. */
 static bool find_point(const tg_implicit *f, tg_arena *arena, double *point)
 {
     int rows = f->island->rows;
