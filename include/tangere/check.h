@@ -38,7 +38,8 @@ TG_API const char *tg_differences_message(const tg_differences *d);
 typedef struct tg_differences_count
 {
     int taken;
-    int switched; /* a mode, a feature or a gate changes within the displacement: tg_step_signature differs */
+    int switched; /* a mode, a feature or a gate changes within the displacement (tg_step_signature differs), and no
+                     side could be used */
     int tied;     /* one of two equal coefficients of a contact: the derivative is one-sided */
     int outside;  /* a displaced parameter is outside its domain, or not finite */
     int kinked;   /* the slopes of the two sides differ, with the same signature */
@@ -62,6 +63,13 @@ typedef struct tg_differences_request
     const tg_cotangent *chosen; /* q, v, act, u, tau, wrench and dt: nonzero entries mark what to difference; NULL, or a
                                    NULL field: all */
     const tg_cotangent *spread; /* NULL, or where to write how far the differences of each number are apart */
+    /* Derivatives to be compared, or NULL. Where the signature changes within the displacement, or the slopes of both
+     * sides differ, differences are then taken on each side. Labelled exact, the side with the signature of the step is
+     * used, or both if they agree with each other; labelled otherwise, a side that agrees with the derivative to
+     * TG_CHECK_TOLERANCE. */
+    const tg_cotangent *judged; /* all fields that in has */
+    tg_label_kind label;        /* of the step */
+    const tg_label_kind *own;   /* nparams: of every parameter that is differenced; NULL: that of the step */
 } tg_differences_request;
 
 /* Fills the fields of in that are not NULL with the gradient of out . (q+, v+, act+) by differences; count may be

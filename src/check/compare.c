@@ -111,7 +111,10 @@ static tg_status difference(tg_judge *c, const tg_cotangent *out, tg_differences
                                       .index = c->index,
                                       .nindex = c->nindex,
                                       .chosen = &c->wanted,
-                                      .spread = &c->spread};
+                                      .spread = &c->spread,
+                                      .judged = &c->exact,
+                                      .label = c->label.kind,
+                                      .own = c->own};
     return tg_step_differences(c->m, c->d, &request, out, &c->differences, count);
 }
 
@@ -169,11 +172,11 @@ tg_status tg_judge_compare(tg_judge *c, const tg_cotangent *out)
         c->r->unsolved++;
         return TG_OK;
     }
+    TG_TRY(own_labels(c));
     tg_status status = difference(c, out, &count);
     if (status != TG_OK)
         return status;
     double worst = 0;
-    TG_TRY(own_labels(c));
     memset(c->aside, 0, sizeof c->aside);
     for (int group = 0; group < c->r->ngroup; group++)
         worst = fmax(worst, compare_group(c, group, &c->aside[group]));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "check/sides.h"
 #include "model/manifold.h"
 #include "step/step.h"
 #include "tangere/check.h"
@@ -124,6 +125,7 @@ typedef struct task
     double middle;               /* its value */
     double noise;                /* of an evaluation: what rounding does to it */
     double largest;              /* derivative of its group so far */
+    uint64_t met;                /* signature of the last evaluation */
     tg_differences_count count;
 } task;
 
@@ -167,6 +169,7 @@ static tg_status evaluate(task *t, const double *q, double dt, double *value, ve
     uint64_t signature, choices;
     TG_TRY(take_step(t, q, dt, &signature));
     tg_step_choices(t->d->work, &choices);
+    t->met = signature;
     *outcome = signature != t->signature ? SWITCHED : choices != t->choices ? TIED : TAKEN;
     *value = weigh(t);
     return TG_OK;
@@ -307,11 +310,77 @@ static tg_status refine(task *t, mover move, double *x, int index, double h, est
     return TG_OK;
 }
 
+/* ---- at kinks ---- */
+
+typedef struct number
+{
+    task *t;
+    mover move;
+    double *x;
+    int index;
+} number;
+
+static tg_status evaluate_number(void *user, double h, tg_point *point)
+{
+    const number *n = user;
+    verdict outcome;
+    tg_status status = n->move(n->t, n->x, n->index, h, &point->value, &outcome);
+    point->valid = outcome == TAKEN || outcome == SWITCHED;
+    point->signature = n->t->met;
+    return status;
+}
+
+/* J of a number by its mover, and whether it is that of one side only */
+static double judged(const number *n, bool *one_sided)
+{
+    const tg_differences *d = n->t->d;
+    const tg_differences_request *r = n->t->request;
+    const tg_cotangent *J = r->judged;
+    *one_sided = r->label != TG_LABEL_EXACT;
+    if (n->move == move_q)
+        return J->q[n->index];
+    if (n->move == move_dt)
+        return *J->dt;
+    if (n->move == move_param)
+    {
+        *one_sided = *one_sided || (r->own != NULL && r->own[n->index] != TG_LABEL_EXACT);
+        return J->params[n->index];
+    }
+    const double *of = n->x == d->v     ? J->v
+                       : n->x == d->act ? J->act
+                       : n->x == d->u   ? J->u
+                       : n->x == d->tau ? J->tau
+                                        : J->wrench;
+    return of[n->index];
+}
+
+/* A number whose signature changes within the displacement, or that has a kink: judged by one side. The derivative of
+ * one side that agrees with neither is not judged: where several rows give way, each side has many branches. */
+static tg_status difference_beside(number *n, double h, estimate *best)
+{
+    task *t = n->t;
+    bool one_sided;
+    double J = judged(n, &one_sided), scale = fmax(fmax(1, t->largest), fabs(J));
+    tg_line line = {evaluate_number, n, t->middle, t->noise, t->signature};
+    tg_side side[2];
+    if (best->outcome == KINKED && !one_sided)
+        return TG_OK;
+    for (int k = 0; k < 2; k++)
+        TG_TRY(tg_side_of(&line, k == 0 ? h : -h, fine * scale, &side[k]));
+    const tg_side *of = tg_side_to_judge(side, J, one_sided, TG_CHECK_TOLERANCE * scale);
+    if (of != NULL && (!one_sided || fabs(of->value - J) <= TG_CHECK_TOLERANCE * scale))
+        *best = (estimate){.outcome = TAKEN, .value = of->value, .spread = of->spread};
+    return TG_OK;
+}
+
 static tg_status difference(task *t, mover move, double *x, int index, double h, double *derivative, double *spread)
 {
     estimate best;
     TG_TRY(richardson(t, move, x, index, h, &best));
-    if (best.outcome == TAKEN && !is_fine(t, best.spread, best.value))
+    bool beside = (best.outcome == SWITCHED || best.outcome == KINKED) && t->request->judged != NULL;
+    if (beside)
+        TG_TRY(difference_beside(&(number){t, move, x, index}, h, &best));
+    if (!beside && best.outcome == TAKEN && !is_fine(t, best.spread, best.value))
         TG_TRY(refine(t, move, x, index, h, &best));
     *derivative = best.value;
     if (spread != NULL)

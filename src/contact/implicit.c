@@ -15,6 +15,7 @@
  * where elimination is not accurate, implicit_orthogonal.c. */
 #include "contact/implicit.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -48,6 +49,8 @@ size_t tg_implicit_bytes(int rows)
     tg_redundant_take(&f, rows, &count);
     tg_ties_take(&f, rows, rows, &count);
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
+    (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with yielding friction");
+    (void)TG_TAKE(&count, double, 2 * (size_t)rows, "implicit: the point");
     return count.used;
 }
 
@@ -102,6 +105,79 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, tg_selection select
     return tg_redundant_build(f, mode, selection != TG_SELECT_UNSELECTED, use, arena, regular);
 }
 
+/* Where held rows brace each other, dry friction gives way, if the other rows determine the derivative. What was found
+ * about the braces is kept. */
+static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, tg_implicit_use use,
+                           tg_arena *arena, size_t taken, tg_block_mode *yielding)
+{
+    bool regular = false;
+    double conflict = f->conflict;
+    if (!f->braced || !tg_yielding_modes(f, mode, arena, yielding))
+        return true;
+    tg_arena_release(arena, taken);
+    f->yields = true;
+    bool fits = build(f, yielding, selection, use, arena, &regular);
+    for (int b = 0; b < f->island->blocks; b++)
+        f->slides[b] = f->slides[b] && yielding[b].mode == mode[b].mode;
+    if (fits && !regular)
+    {
+        tg_arena_release(arena, taken);
+        f->yields = false;
+        fits = build(f, mode, selection, use, arena, &regular);
+    }
+    f->conflict = conflict;
+    return fits;
+}
+
+/* ---- the point ---- */
+
+/* the slowest slip of a contact that slides, |S sigma_T| over the largest coefficient */
+static double slowest_slip(const tg_implicit *f)
+{
+    double slowest = INFINITY;
+    for (int b = 0; b < f->island->blocks; b++)
+    {
+        const tg_block *block = &f->island->block[b];
+        double slip = 0, largest = 0;
+        for (int i = 1; i < block->rows && block->kind == TG_BLOCK_CONTACT && f->slides[b]; i++)
+        {
+            double mu = block->mu[i - 1], moved = mu * f->sigma[block->row + i];
+            slip += moved * moved;
+            largest = fmax(largest, mu);
+        }
+        slowest = largest > 0 ? fmin(slowest, sqrt(slip) / largest) : slowest;
+    }
+    return slowest;
+}
+
+/* The solver ends when held rows move by less than its tolerance. The direction of a slow slip is then known to that
+ * over the slip, and with it the derivative. A step with the factors at hand,
+ *     L + D r,   sigma + G D r,   r = sigma of held rows,
+ * brings held rows to rest. point: 2 rows, where these go. False when it is small enough, or there is no room. */
+static bool find_point(const tg_implicit *f, tg_arena *arena, double *point)
+{
+    int rows = f->island->rows;
+    size_t mark = tg_arena_mark(arena);
+    double *r = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities of held rows"), most = 0, *dL = point;
+    if (r == NULL)
+        return false;
+    memset(r, 0, (size_t)rows * sizeof *r);
+    for (int i = 0; i < f->held; i++)
+    {
+        r[f->row[i]] = f->sigma[f->row[i]];
+        most = fmax(most, fabs(r[f->row[i]]));
+    }
+    bool moves = most > sqrt(DBL_EPSILON) * slowest_slip(f) &&
+                 tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
+    for (int i = 0; i < rows && moves; i++)
+        point[rows + i] = f->sigma[i] + v4_dot_of(rows, f->island->G + (size_t)i * (size_t)f->island->ldg, dL);
+    for (int i = 0; i < rows && moves; i++)
+        point[i] = f->L[i] + dL[i];
+    arena->failed = false;
+    tg_arena_release(arena, mark);
+    return moves;
+}
+
 /* Contacts that creep are tried as such first. */
 tg_status tg_implicit_factor(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                              tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
@@ -111,9 +187,11 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = false, creeps = false;
     tg_block_mode *creeping = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: creeping contacts");
+    tg_block_mode *yielding = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: yielding friction");
+    double *point = TG_TAKE(arena, double, 2 * (size_t)island->rows, "implicit: the point");
     size_t taken = tg_arena_mark(arena);
     const tg_implicit empty = *out;
-    fits = fits && creeping != NULL;
+    fits = fits && !arena->failed;
     if (fits && selection != TG_SELECT_INDEPENDENT)
         creeps = tg_creeping_modes(out, mode, creeping);
     if (creeps)
@@ -126,6 +204,14 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     }
     else
         mode = creeping;
+    fits = fits && (!regular || build_yielding(out, mode, selection, use, arena, taken, yielding));
+    if (fits && regular && find_point(out, arena, point))
+    {
+        tg_arena_release(arena, taken);
+        out->L = point;
+        out->sigma = point + island->rows;
+        fits = build(out, out->yields ? yielding : mode, selection, use, arena, &regular);
+    }
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode); /* which blocks are open depends on the form */

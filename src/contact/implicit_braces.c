@@ -128,6 +128,8 @@ static bool are_braced(tg_solve_work *w, int rank, tg_phase *phase)
 
 void tg_find_braces(tg_implicit *f, tg_solve_work *w)
 {
+    if (f->yields)
+        return;
     f->braced = f->rank < f->held && are_braced(w, f->rank, (tg_phase *)w->active);
     if (f->braced)
         find_brace(f, f->work);

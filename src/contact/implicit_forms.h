@@ -10,8 +10,9 @@
 #define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
 #define TG_GOOD_PIVOT 1e-5 /* of the largest, or of its row's own size: elimination is accurate */
 #define TG_WORST_PIVOT                                                                                                 \
-    1e-9             /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
-#define TG_SOFT 1e-4 /* where they do not: pivots below count as zero; slope of responses outside of their cones */
+    1e-9                /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
+#define TG_NO_PART 1e-8 /* of z with J^T z = 0: a row that the others do not hold has less */
+#define TG_SOFT 1e-4    /* where they do not: pivots below count as zero; slope of responses outside of their cones */
 
 /* ---- implicit_independent.c ---- */
 
@@ -22,7 +23,7 @@ bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode);
 /* What counts as good: at a change of mode nothing is taken that is hardly determined. */
 static inline double tg_good_pivot(const tg_implicit *f)
 {
-    return f->margin < TG_AT_SWITCH ? TG_SOFT : TG_GOOD_PIVOT;
+    return f->margin < TG_AT_SWITCH || f->yields ? TG_SOFT : TG_GOOD_PIVOT;
 }
 
 /* Whether block b is a contact or a limit that carries nothing: it breaks, or is immaterial, in which case independent
@@ -40,6 +41,11 @@ void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *
 
 /* The modes with contacts that creep on their cone as sliding ones, with their margins; whether there are any. */
 bool tg_creeping_modes(const tg_implicit *f, const tg_block_mode *mode, tg_block_mode *out);
+
+/* ---- implicit_yield.c ---- */
+
+/* The modes with dry friction that gives way as slipping, where held rows brace each other; whether there is any. */
+bool tg_yielding_modes(const tg_implicit *f, const tg_block_mode *mode, tg_arena *arena, tg_block_mode *out);
 
 /* ---- implicit_redundant.c ---- */
 

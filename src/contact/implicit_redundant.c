@@ -390,7 +390,7 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
     bool contradicts = f->conflict >= TG_CONSISTENT && !open_phases(p, mode);
-    bool at_change = f->margin < TG_OPENING || contradicts;
+    bool at_change = f->margin < TG_OPENING || contradicts || f->yields;
     if (contradicts)
     {
         double conflict = f->conflict;

@@ -12,8 +12,6 @@
 #include "contact/implicit_forms.h"
 #include "math/dense.h"
 
-static const double least = 1e-8; /* of z_a: a row that the others do not hold has none */
-
 static bool is_tied(const tg_implicit *f, const tg_block_mode *mode, int b)
 {
     return f->island->block[b].kind == TG_BLOCK_FRICTION && mode[b].immaterial;
@@ -65,7 +63,7 @@ static void add_tie(tg_implicit *f, const tg_solve_work *w, int block)
     memset(x, 0, (size_t)held->count * sizeof *x);
     x[at] = 1;
     tg_held_null_part(w, x);
-    if (!(x[at] > least))
+    if (!(x[at] > TG_NO_PART))
         return;
     memset(z, 0, (size_t)f->island->rows * sizeof *z);
     for (int i = 0; i < held->count; i++)
@@ -83,7 +81,7 @@ static void separate(tg_implicit *f, double *A)
             A[i * n + j] = f->tie[(size_t)i * (size_t)rows + (size_t)f->tied[j]];
     bool apart = tg_chol(n, A, n) < 0;
     for (int i = 0; i < n; i++)
-        apart = apart && A[i * n + i] * A[i * n + i] > least;
+        apart = apart && A[i * n + i] * A[i * n + i] > TG_NO_PART;
     if (apart)
         tg_chol_solve(n, A, n, rows, f->tie, rows);
     for (int i = 0; i < n && !apart; i++)

@@ -443,7 +443,7 @@ static bool joins(const tg_soft *p, const tg_soft_group *last, const tg_soft_blo
         found += wide[k] == narrow[found];
     return found == least &&
            (most == least || tg_soft_group_cost(last->rows + b->dim, most) <=
-                                tg_soft_group_cost(last->rows, last->size) + tg_soft_group_cost(b->dim, size));
+                                 tg_soft_group_cost(last->rows, last->size) + tg_soft_group_cost(b->dim, size));
 }
 
 /* false when one of them is too wide */

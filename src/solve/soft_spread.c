@@ -103,9 +103,9 @@ static bool joins(const tg_soft_group *last, const tg_soft_block *b, uint64_t bi
 {
     int size = __builtin_popcountll(bits), most = size > last->size ? size : last->size;
     bool inside = (bits & ~last->bits) == 0 || (last->bits & ~bits) == 0;
-    return inside && (size == last->size ||
-                      tg_soft_group_cost(last->rows + b->dim, most) <=
-                          tg_soft_group_cost(last->rows, last->size) + tg_soft_group_cost(b->dim, size));
+    return inside &&
+           (size == last->size || tg_soft_group_cost(last->rows + b->dim, most) <=
+                                      tg_soft_group_cost(last->rows, last->size) + tg_soft_group_cost(b->dim, size));
 }
 
 static void find_groups(tg_soft *p)

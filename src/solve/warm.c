@@ -50,8 +50,7 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
 
 /* A contact that does not slip sticks, even on its cone; one that does not open is held, even without a load. Dry
  * friction that slips, however slowly, is at its bound: holding it would contradict the contacts that make it slip. */
-static void hold_if_still(tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double opening,
-                          double slow)
+static void hold_if_still(tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double opening, double slow)
 {
     if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->inner)
         state->phase = TG_PHASE_STICK;
