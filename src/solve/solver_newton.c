@@ -247,17 +247,30 @@ static bool soft(tg_soft *p, const tg_solve_options *o)
     return tg_soft_newton(p, &run);
 }
 
+/* a number that tells sets of phases apart */
+static uint64_t number_of_phases(const tg_soft *p)
+{
+    uint64_t number = 0;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        number = (TG_PHASE_SLIDE + 1) * number + (uint64_t)b->phase;
+    return number;
+}
+
 /* From the solution at p->eps to that at the least compliance, with about so many factorisations: all the way, or as
  * far at a time as it goes. The ratio of two compliances is squared where it was good, its root taken where it was not.
- */
+ * From the same phases a step that failed would fail again, from wherever it starts: then it goes half way only. */
 static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
 {
     size_t rows = sizeof(double) * (size_t)p->rows;
-    double ratio = p->least / p->eps;
+    double ratio = p->least / p->eps, failed = 0;
+    uint64_t phases = 0;
     int last = p->factorisations + steps;
     for (;;)
     {
-        double from = p->eps, to = tg_larger(ratio * from, p->least);
+        double from = p->eps, to = tg_larger(ratio * from, p->least), middle = sqrt(from * failed);
+        uint64_t here = number_of_phases(p);
+        if (here == phases && middle < 0.5 * from)
+            to = tg_larger(to, middle);
         memcpy(p->kept_z, p->z, rows);
         tg_soft_rescale(p, to);
         bool solved = tg_soft_newton(
@@ -271,6 +284,8 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
         }
         memcpy(p->z, p->kept_z, rows);
         p->eps = from;
+        failed = to;
+        phases = here;
         ratio = sqrt(to / from);
         if (ratio > 0.5 || p->factorisations > last)
             return false;
