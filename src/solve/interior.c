@@ -22,7 +22,6 @@
 enum
 {
     MOST_IDLE = 20,
-    MOST_ENDED = 6,     /* iterations after the products have converged, if Newton follows */
     MOST_SHORT = 5,     /* steps in a row: the matrix is singular where the path turns back (path.c) */
     FREEZE_AT_ONCE = 4, /* blocks of one iteration */
     MOST_FROZEN = 24,
@@ -404,7 +403,6 @@ double tg_interior_note(tg_interior *p, double best)
 double tg_interior_iterate(tg_interior *p, double best, double aim)
 {
     int idle = 0, brief = 0; /* iterations since the residual last fell by a tenth; since the last good step */
-    int ended = 0;           /* since the products have converged */
     for (int k = 0; k < p->max_steps && idle < MOST_IDLE && brief < MOST_SHORT; k++)
     {
         p->kappa = mean_product(p, 0);
@@ -417,8 +415,7 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
         double before = best;
         best = tg_interior_note(p, best);
         idle = best < 0.9 * before ? 0 : idle + 1;
-        ended = is_at_end(p, aim) ? ended + 1 : 0;
-        if (best <= aim || (p->nfrozen > 0 && ended > 0) || (p->unpolished && ended == MOST_ENDED))
+        if (best <= aim || (p->nfrozen > 0 && is_at_end(p, aim)))
             break;
     }
     return best;

@@ -33,7 +33,6 @@ typedef struct tg_interior
     double *room;            /* path.c: TG_PATH_VECTORS vectors */
     bool *frozen;            /* blocks whose impulses stay as they are (tg_interior_iterate); NULL: none ever */
     int nfrozen;
-    bool unpolished; /* stop early; Newton polishes */
     int max_steps, steps;
     int max_path;  /* steps along the path; 0: it is not followed */
     bool others;   /* if it does not arrive, others that start near the best point are followed, too */

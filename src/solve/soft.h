@@ -248,10 +248,9 @@ void tg_soft_rescale(tg_soft *p, double eps);
 
 /* ---- soft_interior.c ---- */
 
-/* The interior point from a cold start on the problem with compliance eps; without (eps = 0) along its path where it
- * turns back, too. Leaves z in p->z, of compliance eps or of that which p has. Returns the residual of its best point
- * (m/s). */
-double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *options);
+/* The interior point from a cold start on the problem without compliance, along its path where it turns back. Leaves z
+ * of compliance p->eps in p->z. Returns the residual of its best point (m/s). */
+double tg_soft_interior(tg_soft *p, const tg_solve_options *options);
 
 /* its cones; dense: with G, in p->packed: the island's, or from J */
 void tg_soft_cones(tg_soft *p);

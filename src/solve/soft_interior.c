@@ -1,4 +1,4 @@
-/* The interior point (interior.h) on the problem of soft.h: with compliance, or without for its path.
+/* The interior point (interior.h) on the problem of soft.h without compliance.
  *
  * In scaled variables x = S^-1 L, s = S sigma. Slacks are eliminated block by block into W ds + E dx = rhs, or dx = k -
  * N ds with N = E^-1 W, k = E^-1 rhs, and with ds = S J du, du = J^T S dx,
@@ -19,17 +19,10 @@ enum
 static const double redundant =
     1e-7; /* of G_ii: compliance of equalities, centred at x, so that it changes the path and not the end */
 
-typedef struct context
+/* a row's own compliance in scaled variables; all tangents of a contact have that of the first */
+static double compliance(const tg_soft *p, int row)
 {
-    tg_soft *p;
-    double eps;
-} context;
-
-/* compliance of a row in scaled variables; all tangents of a contact have that of the first */
-static double compliance(const context *a, int row)
-{
-    const tg_soft *p = a->p;
-    return (a->eps + p->give[row]) * p->square[row];
+    return p->give[row] * p->square[row];
 }
 
 /* E^-1 and N = E^-1 W of a contact. With t = x_T / x_N, c the tangents' compliance,
@@ -70,36 +63,34 @@ void tg_interior_eliminate(int d, const double *x, const double *z, double psi, 
 
 static void velocity(const tg_interior *q, const double *x, double *s)
 {
-    const context *a = q->context;
-    tg_soft *p = a->p;
+    tg_soft *p = q->context;
     for (int i = 0; i < p->rows; i++)
         p->L[i] = p->mu[i] * x[i];
     tg_soft_push(p, p->L, p->u);
     tg_soft_velocity(p, p->u, p->row);
     for (int i = 0; i < p->rows; i++)
-        s[i] = p->mu[i] * (p->row[i] + p->g[i]) + compliance(a, i) * x[i];
+        s[i] = p->mu[i] * (p->row[i] + p->g[i]) + compliance(p, i) * x[i];
 }
 
 /* asked of the solution of the last system alone, whose J du is known: G dx = J du, and the compliance */
 static void product(const tg_interior *q, const double *dx, double *out)
 {
-    const context *a = q->context;
-    for (int i = 0; i < a->p->rows; i++)
-        out[i] = a->p->mu[i] * a->p->Jstep[i] + compliance(a, i) * dx[i];
+    const tg_soft *p = q->context;
+    for (int i = 0; i < p->rows; i++)
+        out[i] = p->mu[i] * p->Jstep[i] + compliance(p, i) * dx[i];
 }
 
-static void eliminate(const context *a, const tg_interior *q, const tg_soft_block *b)
+static void eliminate(tg_soft *p, const tg_interior *q, const tg_soft_block *b)
 {
-    tg_soft *p = a->p;
     int row = b->row, d = b->dim;
     double *E = p->E + b->slope, *N = p->D + b->slope, x = q->x[row];
     if (b->kind == TG_CONE_UNIT)
-        tg_interior_eliminate(d, q->x + row, q->z + row, q->psi[row], compliance(a, row),
-                              d > 1 ? compliance(a, row + 1) : 0, E, N);
+        tg_interior_eliminate(d, q->x + row, q->z + row, q->psi[row], compliance(p, row),
+                              d > 1 ? compliance(p, row + 1) : 0, E, N);
     else if (b->kind == TG_CONE_BOX)
-        E[0] = N[0] = 1 / (q->psi[row] / (b->bound + x) + q->z[row] / (b->bound - x) + compliance(a, row));
+        E[0] = N[0] = 1 / (q->psi[row] / (b->bound + x) + q->z[row] / (b->bound - x) + compliance(p, row));
     else
-        E[0] = N[0] = 1 / (a->eps > 0 ? a->eps : redundant * p->own[row]);
+        E[0] = N[0] = 1 / (redundant * p->own[row]);
     for (int i = 0; i < d; i++)
         for (int j = 0; j < d; j++)
             N[d * i + j] *= p->mu[row + i] * p->mu[row + j] * tg_soft_eps(p, row + j);
@@ -107,19 +98,18 @@ static void eliminate(const context *a, const tg_interior *q, const tg_soft_bloc
 
 static bool factor(tg_interior *q)
 {
-    const context *a = q->context;
-    for (tg_soft_block *b = a->p->block; b < a->p->block + a->p->blocks; b++)
+    tg_soft *p = q->context;
+    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
-        eliminate(a, q, b);
+        eliminate(p, q, b);
         b->phase = TG_PHASE_SLIDE;
     }
-    return tg_soft_factor(a->p, true);
+    return tg_soft_factor(p, true);
 }
 
 static void solve(tg_interior *q, double *rhs)
 {
-    const context *a = q->context;
-    tg_soft *p = a->p;
+    tg_soft *p = q->context;
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
         double k[TG_CONE_MAX] = {0}, *at = rhs + b->row;
@@ -142,11 +132,10 @@ static void solve(tg_interior *q, double *rhs)
                                    (p->mu[b->row + i] * tg_soft_eps(p, b->row + j));
 }
 
-/* of the law with the compliance, in m/s */
+/* of the law, in m/s */
 static double residual(tg_interior *q, const double *x)
 {
-    const context *a = q->context;
-    tg_soft *p = a->p;
+    tg_soft *p = q->context;
     const tg_island *island = p->island;
     velocity(q, x, p->Jstep);
     memset(p->all_L, 0, sizeof(double) * (size_t)island->rows);
@@ -236,10 +225,9 @@ void tg_soft_dense_cones(tg_soft *p)
     }
 }
 
-/* z = L - slack / eps: with compliance that is z of soft.h */
-static void leave(tg_soft *p, const tg_interior *q, double eps)
+/* z = L - slack / eps, as in soft.h */
+static void leave(tg_soft *p, const tg_interior *q)
 {
-    p->eps = eps;
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
         for (int i = b->row; i < b->row + b->dim; i++)
         {
@@ -249,24 +237,21 @@ static void leave(tg_soft *p, const tg_interior *q, double eps)
         }
 }
 
-double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *o)
+double tg_soft_interior(tg_soft *p, const tg_solve_options *o)
 {
-    context a = {p, eps};
     int before = p->factorisations;
     tg_interior q = {.system = &system_of_soft,
-                     .context = &a,
+                     .context = p,
                      .cones = &p->cones,
                      .rhs = p->rhs,
                      .best = p->best,
                      .max_steps = STEPS,
-                     .max_path = eps > 0 ? 0 : TG_PATH_STEPS,
-                     .unpolished = eps > 0};
+                     .max_path = TG_PATH_STEPS};
     tg_soft_cones(p);
     tg_interior_vectors(&q, p->interior);
-    double best = tg_interior_solve(&q, (eps > 0 ? 1e-4 : 1e-2) * o->tolerance, eps > 0 ? INFINITY : o->tolerance);
-    if (eps == 0)
-        memcpy(q.x, q.best, sizeof(double) * (size_t)p->rows);
-    leave(p, &q, eps > 0 ? eps : p->eps);
+    double best = tg_interior_solve(&q, 1e-2 * o->tolerance, o->tolerance);
+    memcpy(q.x, q.best, sizeof(double) * (size_t)p->rows);
+    leave(p, &q);
     p->regular = false;
     p->interior_steps += p->factorisations - before;
     return best;

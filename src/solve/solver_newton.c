@@ -322,7 +322,7 @@ static bool multipliers(tg_soft *p, const tg_solve_options *o)
 static bool path(tg_soft *p, const tg_solve_options *o)
 {
     p->eps = p->least;
-    if (!(tg_soft_interior(p, 0, o) <= o->tolerance))
+    if (!(tg_soft_interior(p, o) <= o->tolerance))
         return false;
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_PATH);
     return tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner});
