@@ -1,8 +1,8 @@
 /* Recorded contact problems (bench/problems): the default solver solves every one, from the impulses of the step before
  * and from nothing, with a certificate that holds in long double, within a bounded number of factorisations. hard.tgp
  * has problems whose path turns back (path.c) and light bodies that carry heavy ones: some are left to the last stage,
- * the method of multipliers. stalled.tgp has problems with a solution at hand from which the selection rule is hard to reach,
- * or is not reached, and such of which most contacts are open: these must not cost hundreds of factorisations.
+ * the method of multipliers. stalled.tgp has problems with a solution at hand from which the selection rule is hard to
+ * reach, or is not reached, and such of which most contacts are open: these must not cost hundreds of factorisations.
  * creeping.tgp has those to which the rule comes by compliant solutions (selection.c). */
 #include "contact_test.h"
 #include "problems.h"
