@@ -15,8 +15,8 @@
 
 #include "solve/soft.h"
 
-/* Set on 103 steps of heaps of 100 mixed shapes and 300 boxes (tests/open, seeds 1 to 6) that other stages solved with
- * more than 400 factorisations, or did not solve: 97 tried with these numbers are solved, with 480 on average.
+/* Set on 103 steps of heaps of 100 mixed shapes and 300 boxes (`make unsolved`, seeds 1 to 6) that other stages solved
+ * with more than 400 factorisations, or did not solve: 97 tried with these numbers are solved, with 480 on average.
  * Newton may take long: with 20 steps per round, of which 6 may fail to halve the residual, four are not solved. */
 enum
 {
