@@ -99,8 +99,9 @@ static double compare_group(const tg_judge *c, int group, tg_check_group *to)
     return worst;
 }
 
-/* Where a mode changes within the displacement the unrelaxed law is judged by its sides. Under the others a limit and the
- * dry friction of its joint share what moves the limit, half each, and labels do not tell: nothing is compared there. */
+/* Where a mode changes within the displacement the unrelaxed law is judged by its sides. Under the others a limit and
+ * the dry friction of its joint share what moves the limit, half each, and labels do not tell: nothing is compared
+ * there. */
 static tg_status difference(tg_judge *c, const tg_cotangent *out, tg_differences_count *count)
 {
     tg_walk *walk = &c->walk;
