@@ -157,18 +157,19 @@ static double slowest_slip(const tg_implicit *f)
 static bool find_point(const tg_implicit *f, tg_arena *arena, double *point)
 {
     int rows = f->island->rows;
-    size_t mark = tg_arena_mark(arena);
-    double *r = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities of held rows"), most = 0, *dL = point;
-    if (r == NULL)
+    double slowest = slowest_slip(f), most = 0, *dL = point;
+    for (int i = 0; i < f->held && slowest < INFINITY; i++)
+        most = fmax(most, fabs(f->sigma[f->row[i]]));
+    if (!(most > sqrt(DBL_EPSILON) * slowest))
         return false;
-    memset(r, 0, (size_t)rows * sizeof *r);
-    for (int i = 0; i < f->held; i++)
-    {
+    size_t mark = tg_arena_mark(arena);
+    double *r = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities of held rows");
+    bool moves = r != NULL;
+    for (int i = 0; i < rows && moves; i++)
+        r[i] = 0;
+    for (int i = 0; i < f->held && moves; i++)
         r[f->row[i]] = f->sigma[f->row[i]];
-        most = fmax(most, fabs(r[f->row[i]]));
-    }
-    bool moves = most > sqrt(DBL_EPSILON) * slowest_slip(f) &&
-                 tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
+    moves = moves && tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
     for (int i = 0; i < rows && moves; i++)
         point[rows + i] = f->sigma[i] + v4_dot_of(rows, f->island->G + (size_t)i * (size_t)f->island->ldg, dL);
     for (int i = 0; i < rows && moves; i++)

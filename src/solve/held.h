@@ -57,8 +57,9 @@ enum
 typedef struct tg_solve_work
 {
     const tg_island *island;
-    double inner; /* what iterations aim at (m/s), */
-    double exact; /* and how well the equations of what is returned hold */
+    double inner;     /* what iterations aim at (m/s), */
+    double exact;     /* and how well the equations of what is returned hold */
+    double violation; /* warm.c: how well those of x do */
     tg_cones cones;
     double *x, *s; /* scaled impulses, s = G x + g */
     double *best, *L;

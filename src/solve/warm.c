@@ -430,8 +430,8 @@ static bool find_phases(tg_solve_work *w, uint64_t *from)
             return false;
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
         /* on their cones blocks change phase by rounding: that is no reason to continue */
-        double residual = solved ? drop_null(w) : INFINITY;
-        bool near = solved && residual <= TG_NO_FORCE, wrong = solved && contradicts(w, residual);
+        w->violation = solved ? drop_null(w) : INFINITY;
+        bool near = solved && w->violation <= TG_NO_FORCE, wrong = solved && contradicts(w, w->violation);
         if (near && !wrong)
             return true;
         if (!near)
@@ -485,7 +485,13 @@ static bool find_solution(tg_solve_work *w, double still)
 static bool refine_solution(tg_solve_work *w)
 {
     bool changed = revise_phases(w), redundant = w->held.rank < w->held.count;
-    return (!changed && !redundant) || settle(w, changed);
+    if (!changed && !redundant)
+        return true;
+    if (!settle(w, changed))
+        return false;
+    tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
+    w->violation = tg_newton_residual(&w->cones, w->x, w->s);
+    return true;
 }
 
 static void begin(tg_solve_work *w)
@@ -518,11 +524,10 @@ tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selectio
         tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
         if (!refine_solution(w))
             return TG_WARM_NEAR;
-        tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
         if (smaller && !take_back(w))
             continue;
         *selection = selection_kind(w);
-        return tg_newton_residual(&w->cones, w->x, w->s) <= w->exact ? TG_WARM_CHOSEN : TG_WARM_NEAR;
+        return w->violation <= w->exact ? TG_WARM_CHOSEN : TG_WARM_NEAR;
     }
     return TG_WARM_NONE;
 }
