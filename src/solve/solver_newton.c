@@ -1,11 +1,11 @@
 /* The default solver: solving and selecting as one problem with compliance (soft.h), in stages, fastest first. It stops
  * at the first stage whose result has its certificate.
  *
- *     soft       Newton at the smallest compliance from the impulses of the previous step
- *     ladder     from the result of a few Gauss-Seidel sweeps, Newton at a compliance so large that most phases do not
- *                matter, then at the smallest one; half way (in log eps) if that fails
- *     multipliers   rounds at much compliance, each centred at the impulses of the last one (multipliers.c), then
- *                Newton at the smallest compliance
+ *     soft         Newton at the smallest compliance from the impulses of the previous step
+ *     ladder       from the result of a few Gauss-Seidel sweeps, Newton at a compliance so large that most phases do
+ *                  not matter, then at the smallest one; half way (in log eps) if that fails
+ *     multipliers  rounds at much compliance, each centred at the impulses of the last one (multipliers.c), then Newton
+ *                  at the smallest compliance
  *
  * The first two leave out what stays open (soft_open.c); the last one works on the whole problem.
  *
