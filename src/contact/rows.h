@@ -85,6 +85,8 @@ typedef struct tg_touch
     int next[2];
     bool covered;
     bool turns_far; /* of the first touch of a pair: the end of the step is looked at (step/hold.c) */
+    bool aside;     /* without rows: all points of its pair stay open at v, v_free and v+ */
+    double opening; /* of what is aside: Phi / dt + J_N v+ (m/s) */
 
     /* law.c: at the velocities of the start of the step */
     double approach; /* J_N v (m/s) */
@@ -294,7 +296,7 @@ typedef struct tg_rows
     double eps;              /* option of the convex law: on the diagonal in the rows of contacts */
     bool spins;              /* the law has sides: it matters how a contact's frame spins about its normal */
     int ngiven;              /* contacts from outside; the touches are these then */
-    bool left_out;           /* pairs that cannot close at v or v_free are not among the touches (touch.c) */
+    bool left_out;           /* pairs that do not close at v or v_free have no rows (touch.c) */
     int nblock;              /* constraints that are in an island: those of things that can move */
     int needed;              /* contacts that were met, also when there is no room for them */
     double dt;               /* of the compliances in G */
@@ -337,7 +339,8 @@ typedef struct tg_contact_settings
     double friction_share;          /* eta of explicit laws */
     bool detach;                    /* derivatives hold the velocities of dampers (explicit laws) */
     const tg_given_contacts *given; /* in place of collision, during the step; NULL: none */
-    bool closing;                   /* only pairs that can close at v or v_free; tg_misses_touches asks for the rest */
+    bool closing;                   /* only pairs that close at v or v_free; tg_misses_touches asks for the rest */
+    double open;                    /* m/s: what opens faster may do without rows; INFINITY: nothing does */
 } tg_contact_settings;
 
 /* Begins the list of constraints of this step: equalities, dry friction, and the limits that are near enough to matter.
@@ -399,11 +402,18 @@ void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, co
                   double margin);
 void tg_add_touch_constraint(const tg_model *m, tg_work *w, int touch, uint64_t id);
 
-/* Contact points of all near pairs. (touch.c) */
+/* Contact points of all near pairs, those aside that do not close; then the constraints of the others. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
+void tg_add_touches(const tg_model *m, tg_work *w);
 
-/* After it, where pairs were left out: one of them would overlap at the end of a step with velocities v (nv). (touch.c)
- */
+/* Touches of one pair follow each other, but for those beside a cover: the end of those from i on, of so many. */
+int tg_end_of_pair(const tg_rows *r, int i, int touches);
+
+/* for warm starts */
+uint64_t tg_touch_id(const tg_model *m, const tg_touch *t);
+
+/* After it, where pairs were left out or are aside: one of them would overlap at the end of a step with velocities v
+ * (nv). Finds the openings of what is aside. (touch.c) */
 bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_contact_settings *settings);
 
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */

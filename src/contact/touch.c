@@ -3,9 +3,9 @@
  * A pair belongs to the problem when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms
  * can move: |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the
  * start and without constraints. Where geoms move together, most of these get no impulse. Only those are listed first
- * for which the inequality holds with the speed at which they can close (closing_speed); whether others are met is
- * asked when v+ is known (tg_misses_touches). The normal of a pair that is apart is chosen for where the geoms will be
- * (collision/narrow.h, dt). */
+ * for which the inequality holds with the speed at which they can close (closing_speed), and those of which no point
+ * closes at v or v_free get no rows; whether any of them is met is asked when v+ is known (tg_misses_touches). The normal
+ * of a pair that is apart is chosen for where the geoms will be (collision/narrow.h, dt). */
 #include <math.h>
 
 #include "collision/cover.h"
@@ -142,7 +142,7 @@ void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, co
     t->law = *law;
     t->phi = at->distance - margin;
     t->approach = t->slip = t->factor = 0;
-    t->impact = t->rebound = false;
+    t->impact = t->rebound = t->aside = false;
     t->regime = 0;
     t->bond.point = at->point;
     t->bond.anchor = v4_zero();
@@ -267,12 +267,30 @@ static double look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, con
     return within;
 }
 
-static bool closes(const tg_model *m, const tg_work *w, tg_geom_pair pair, const tg_contact_point *c, double margin,
-                   double dt, const double *twists)
+/* m/s: Phi / dt + J_N v */
+static double opening_of(const tg_model *m, const tg_work *w, tg_geom_pair pair, const tg_contact_point *c,
+                         double margin, double dt, const double *twists)
 {
     motion a = motion_at(m, w, m->geom_body[pair.first], c->point, twists);
     motion b = motion_at(m, w, m->geom_body[pair.second], c->point, twists);
-    return c->distance - margin + dt * v4_dot(c->normal, b.linear - a.linear) < 0;
+    return (c->distance - margin) / dt + v4_dot(c->normal, b.linear - a.linear);
+}
+
+/* Finds how fast what is aside opens at the velocities; false: something does not. */
+static bool stays_aside(const tg_model *m, tg_work *w, const double *twists, const tg_contact_settings *settings)
+{
+    tg_rows *r = w->rows;
+    for (int i = 0; i < r->ntouch; i++)
+    {
+        tg_touch *t = &r->touch[i];
+        if (!t->aside)
+            continue;
+        double opening = opening_of(m, w, t->pair, &t->at, t->at.distance - t->phi, settings->dt, twists);
+        t->opening = tg_least(t->opening, opening);
+        if (!(opening > settings->open))
+            return false;
+    }
+    return true;
 }
 
 bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_contact_settings *settings)
@@ -280,6 +298,8 @@ bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_
     const tg_space *s = w->space;
     double *twists = w->rows->free_twist, dt = settings->dt;
     tg_node_twists(m, w, v, twists);
+    if (!stays_aside(m, w, twists, settings))
+        return true;
     for (int i = 0; i < s->npair; i++)
     {
         tg_geom_pair pair = s->pair[i];
@@ -292,7 +312,8 @@ bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_
         if (!find_patch(m, w, pair, margin + within, dt, &patch))
             continue;
         for (int k = 0; k < patch.count; k++)
-            if (patch.point[k].distance - margin >= looked && closes(m, w, pair, &patch.point[k], margin, dt, twists))
+            if (patch.point[k].distance - margin >= looked &&
+                opening_of(m, w, pair, &patch.point[k], margin, dt, twists) < 0)
                 return true;
     }
     return false;
@@ -483,7 +504,7 @@ static bool is_covered(const tg_model *m, tg_work *w, int first, int last, doubl
     return true;
 }
 
-static int end_of_pair(const tg_rows *r, int i, int found)
+int tg_end_of_pair(const tg_rows *r, int i, int found)
 {
     tg_geom_pair pair = r->touch[i].pair;
     while (i < found && r->touch[i].pair.first == pair.first && r->touch[i].pair.second == pair.second)
@@ -511,7 +532,7 @@ static void drop_covered(const tg_model *m, tg_work *w, double dt)
     chain_touches(m, w);
     for (int i = 0, end; i < found; i = end)
     {
-        end = end_of_pair(r, i, found);
+        end = tg_end_of_pair(r, i, found);
         bool covered = is_covered(m, w, i, end, dt);
         for (int k = i; k < end; k++)
             r->touch[k].covered = covered;
@@ -525,6 +546,42 @@ static void drop_covered(const tg_model *m, tg_work *w, double dt)
         kept++;
     }
     r->ntouch = kept;
+}
+
+/* m/s: the largest closing speed of the touches, each at v or v_free; their openings, the smaller of the two */
+static double find_openings(const tg_model *m, tg_work *w, double dt)
+{
+    tg_rows *r = w->rows;
+    double closing = 0;
+    for (int i = 0; i < r->ntouch; i++)
+    {
+        tg_touch *t = &r->touch[i];
+        double margin = t->at.distance - t->phi;
+        t->opening = tg_least(opening_of(m, w, t->pair, &t->at, margin, dt, w->V),
+                              opening_of(m, w, t->pair, &t->at, margin, dt, r->free_twist));
+        closing = tg_most(closing, -t->opening);
+    }
+    return closing;
+}
+
+/* Sets aside the touches of pairs that open at v and v_free, all of their points faster than anything closes: impulses
+ * change velocities by about what they have to stop, so others are unlikely to drive them together, unless they did so
+ * in the last step (tg_cache_take_back). v+ will tell. */
+static void set_aside(const tg_model *m, tg_work *w, const tg_contact_settings *settings)
+{
+    tg_rows *r = w->rows;
+    if (!settings->closing || settings->open == INFINITY)
+        return;
+    double most = tg_most(find_openings(m, w, settings->dt), settings->open);
+    for (int i = 0, end; i < r->ntouch; i = end)
+    {
+        bool open = true;
+        end = tg_end_of_pair(r, i, r->ntouch);
+        for (int k = i; k < end && open; k++)
+            open = r->touch[k].opening > most;
+        for (int k = i; k < end && open; k++)
+            r->touch[k].aside = true;
+    }
 }
 
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings)
@@ -552,7 +609,22 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
     if (r->needed > r->capacity.contacts)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,
                        r->capacity.contacts);
-    for (int i = 0; i < r->ntouch; i++)
-        tg_add_touch_constraint(m, w, i, tg_as_contact(m, r->touch[i].pair, &r->touch[i].at).id);
+    set_aside(m, w, settings);
     return TG_OK;
+}
+
+uint64_t tg_touch_id(const tg_model *m, const tg_touch *t)
+{
+    return tg_as_contact(m, t->pair, &t->at).id;
+}
+
+void tg_add_touches(const tg_model *m, tg_work *w)
+{
+    tg_rows *r = w->rows;
+    for (int i = 0; i < r->ntouch && r->ngiven == 0; i++)
+    {
+        if (!r->touch[i].aside)
+            tg_add_touch_constraint(m, w, i, tg_touch_id(m, &r->touch[i]));
+        r->left_out = r->left_out || r->touch[i].aside;
+    }
 }

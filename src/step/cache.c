@@ -170,6 +170,25 @@ static void write_pauses(const tg_rows *r, tg_cache *cache)
     }
 }
 
+void tg_cache_take_back(const tg_model *m, const tg_work *w, const tg_cache *cache)
+{
+    tg_rows *r = w->rows;
+    index x = {.cache = NULL};
+    for (int i = 0, end; i < r->ntouch && cache != NULL; i = end)
+    {
+        bool back = false;
+        end = tg_end_of_pair(r, i, r->ntouch);
+        if (!r->touch[i].aside)
+            continue;
+        if (x.cache == NULL)
+            x = index_of(r, cache);
+        for (int k = i; k < end && !back; k++)
+            back = find_entry(&x, tg_touch_id(m, &r->touch[k])) != NULL;
+        for (int k = i; k < end && back; k++)
+            r->touch[k].aside = false;
+    }
+}
+
 void tg_cache_read(const tg_work *w, const tg_cache *cache)
 {
     tg_rows *r = w->rows;

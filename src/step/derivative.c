@@ -419,6 +419,9 @@ static void make_label(const tg_model *m, tg_work *w)
         tg_label_kind own = (tg_label_kind)tg_explicit_label(w, &r->island[i], &s->settings, &s->label.margin);
         s->label.kind = own > s->label.kind ? own : s->label.kind;
     }
+    for (int i = 0; i < r->ntouch; i++)
+        if (r->touch[i].aside)
+            s->label.margin = tg_smaller(s->label.margin, r->touch[i].opening);
     bool at_edge;
     double features = feature_margin(w, &at_edge);
     s->label.margin = tg_smaller(s->label.margin, tg_larger(0, features));

@@ -146,19 +146,14 @@ static int island_of(const tg_model *m, const tg_rows *r, const tg_touch *t)
 
 /* ---- whether they overlap ---- */
 
-/* The touches of a pair of geoms follow each other, but for those beside a cover: first .. the one before *end. */
+/* the touches of a pair of geoms: first .. the one before *end */
 static const tg_touch *pair_from(const tg_rows *r, int first, int *end, double *overlap)
 {
-    const tg_touch *t = &r->touch[first];
     *overlap = 0;
-    for (*end = first; *end < r->ntouch; ++*end)
-    {
-        const tg_touch *u = &r->touch[*end];
-        if (u->pair.first != t->pair.first || u->pair.second != t->pair.second)
-            break;
-        *overlap = tg_larger(*overlap, -u->phi);
-    }
-    return t;
+    *end = tg_end_of_pair(r, first, r->ntouch);
+    for (int i = first; i < *end; i++)
+        *overlap = tg_larger(*overlap, -r->touch[i].phi);
+    return &r->touch[first];
 }
 
 /* n . x of the point of a shape that is farthest along side * n, its rounding taken off */
@@ -232,27 +227,45 @@ static bool turns_round(const tg_model *m, const tg_work *w, int geom)
     return v4_dot(turn, turn) > 1;
 }
 
-/* After the share of the step some pair of the island overlaps by more than it may; after the whole of it, by more than
- * the reach, too. At the end of the whole step pairs that are sure not to are left out. */
-static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
+static bool turns_pair(const tg_model *m, const tg_work *w, const tg_touch *t)
+{
+    return turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
+}
+
+/* bodies to where they are after a share of the step */
+static void place_at(const tg_model *m, tg_work *w, double share)
 {
     tg_step_work *s = w->step;
-    const tg_rows *r = w->rows;
     const double *v = tg_placing_velocity(s);
-    double overlap, reach = s->options.reach;
-    bool through = false;
     for (int k = 0; k < m->nv; k++)
         s->part[k] = share * s->options.dt * v[k];
     tg_advance(m, s->q, s->part, s->q_closed);
     tg_place(m, w, s->q_closed);
+}
+
+/* m: by how much a pair that overlapped may overlap then */
+static double most_overlap(const tg_work *w, double overlap, double share)
+{
+    double may = overlap + allowance(w, overlap);
+    return share < 1 ? may : fmax(may, w->step->options.reach);
+}
+
+/* After the share of the step some pair of the island overlaps by more than it may; after the whole of it, by more than
+ * the reach, too. At the end of the whole step pairs that are sure not to are left out. */
+static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
+{
+    const tg_rows *r = w->rows;
+    double overlap;
+    bool through = false;
+    place_at(m, w, share);
     for (int i = 0, end; i < r->ntouch && !through; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);
-        if (share == 1 && !t->turns_far)
+        if (t->aside || (share == 1 && !t->turns_far))
             continue;
-        double may = overlap + allowance(w, overlap), most = share < 1 ? may : fmax(may, reach);
-        bool sided = acts_on(r, i, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
-        through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, sided);
+        bool sided = acts_on(r, i, end) || turns_pair(m, w, t);
+        through = is_rigid(w, t) && island_of(m, r, t) == island &&
+                  is_through(m, w, t, most_overlap(w, overlap, share), sided);
     }
     return through;
 }
@@ -285,6 +298,35 @@ static void hold_island(const tg_model *m, tg_work *w, int island, double share)
             s->share[k] = share;
 }
 
+bool tg_step_turns_aside(const tg_model *m, tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    double overlap;
+    bool placed = false, through = false;
+    sweep last[2] = {{.node = -1}, {.node = -1}};
+    for (int i = 0, end; i < r->ntouch; i = end)
+    {
+        const tg_touch *t = pair_from(r, i, &end, &overlap);
+        r->touch[i].turns_far = t->aside && is_rigid(w, t) && sure_share(m, w, t, overlap, last) < 1;
+    }
+    for (int i = 0, end; i < r->ntouch && !through; i = end)
+    {
+        const tg_touch *t = pair_from(r, i, &end, &overlap);
+        if (!t->turns_far)
+            continue;
+        if (!placed)
+            place_at(m, w, 1);
+        placed = true;
+        through = is_through(m, w, t, most_overlap(w, overlap, 1), turns_pair(m, w, t));
+    }
+    if (placed)
+        tg_place(m, w, w->step->q);
+    for (int i = 0; i < r->ntouch && placed; i++)
+        if (r->touch[i].turns_far)
+            tg_space_update_pair(m, w, r->touch[i].pair);
+    return through;
+}
+
 void tg_step_hold(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -298,6 +340,8 @@ void tg_step_hold(const tg_model *m, tg_work *w)
     for (int i = 0, end; i < r->ntouch; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);
+        if (t->aside) /* tg_step_turns_aside has looked */
+            continue;
         double sure = is_rigid(w, t) ? sure_share(m, w, t, overlap, last) : 1;
         int island = sure < 1 ? island_of(m, r, t) : -1;
         r->touch[i].turns_far = sure < 1;

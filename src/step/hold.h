@@ -8,4 +8,7 @@
  * displaced by a share of the step: fills held, share and q_next. After tg_step_integrate. */
 void tg_step_hold(const tg_model *m, tg_work *w);
 
+/* A pair without rows may overlap at the end of the step because its bodies turn. Before tg_step_hold. */
+bool tg_step_turns_aside(const tg_model *m, tg_work *w);
+
 #endif

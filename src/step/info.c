@@ -81,6 +81,8 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     const tg_rows *r = w->rows;
     tg_info *info = &s->info;
     *info = (tg_info){.status = TG_STEP_SOLVED, .contacts = r->ntouch, .rows = r->nrow, .islands = r->nisland};
+    for (int i = 0; i < r->ntouch; i++)
+        info->contacts -= r->touch[i].aside;
     info->law = s->options.law;
     bool relaxed = !tg_cone_law_is_default(tg_step_law(s));
     for (int i = 0; i < r->nisland; i++)

@@ -6,6 +6,7 @@
 #include "contact/explicit.h"
 #include "model/coupling.h"
 #include "solve/soft.h"
+#include "solve/tolerance.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 
@@ -204,6 +205,14 @@ static bool are_known(const tg_work *w, const tg_options *o)
            strcmp(o->law, s->options.law) == 0; /* the text at an address may be another now */
 }
 
+/* Contacts that open so fast, ten tolerances, do so in any solution within the tolerance. Poisson's compression has
+ * velocities of its own; a cold step looks for the solution that the cache would lead to, which may close others. */
+static double opening_speed(const tg_options *o)
+{
+    bool all = o->cold || o->restitution == TG_RESTITUTION_POISSON;
+    return all ? INFINITY : TG_NO_SLIP * o->tolerance / tg_solve_default().tolerance;
+}
+
 tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options)
 {
     tg_options o;
@@ -257,6 +266,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
                                               .explicit_law = explicit_law,
                                               .friction_share = o.friction_share,
                                               .detach = o.backward == TG_BACKWARD_DETACH,
+                                              .open = opening_speed(&o),
                                               .closing = solves && !smoothed && tg_cone_law_is_default(w->step->law)};
     memcpy(&w->step->options_given, options, sizeof *options); /* and what is between its fields */
     w->step->options_params = w->params;

@@ -153,7 +153,16 @@ static void hand_over(const tg_model *m, const tg_work *w, tg_state *out)
     tg_cache_write(w, out->cache);
 }
 
-/* Some pair that was left out would be met: all that could have been are in the problem now. */
+/* Some pair that was left out would be met */
+static bool misses_touches(const tg_model *m, tg_work *w)
+{
+    const tg_step_work *s = w->step;
+    const double *placing = tg_placing_velocity(s);
+    return tg_misses_touches(m, w, placing, &s->settings) ||
+           (placing != s->v_next && tg_misses_touches(m, w, s->v_next, &s->settings)) || tg_step_turns_aside(m, w);
+}
+
+/* Where something left out would be met, the problem is solved again with all that could have been. */
 static tg_status find_impulses(const tg_model *m, tg_work *w, const tg_cache *cache)
 {
     tg_step_work *s = w->step;
@@ -163,7 +172,7 @@ static tg_status find_impulses(const tg_model *m, tg_work *w, const tg_cache *ca
     if (!w->rows->left_out)
         return TG_OK;
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
-    bool misses = tg_misses_touches(m, w, tg_placing_velocity(s), &s->settings);
+    bool misses = misses_touches(m, w);
     tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
     if (!misses)
         return TG_OK;

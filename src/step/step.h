@@ -81,6 +81,9 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache);
 /* Impulses and velocities. (problem.c) */
 tg_status tg_step_solve(const tg_model *m, tg_work *w);
 
+/* Touches that carried something in the last step are not set aside. (cache.c) */
+void tg_cache_take_back(const tg_model *m, const tg_work *w, const tg_cache *cache);
+
 /* Impulses to start from, and the impulses found. (cache.c) */
 void tg_cache_read(const tg_work *w, const tg_cache *cache);
 

@@ -52,8 +52,8 @@ static void check_parts(sim *s, tg_rows_island *island, tally *count)
 static void test_open_contacts_that_close(void **state)
 {
     (void)state;
-    static const double gap[] = {1e-3, 0.8e-3, 0.9e-3, 0.9e-3}, start[] = {2, 0, 0, 0, 3};
-    static const double expected[] = {0.6375, 0.5375, 0.4575, 0.3675, 3};
+    static const double gap[] = {1e-3, 0.8e-3, 0.9e-3, 0.9e-3}, start[] = {2, 0, 0, 0, 1};
+    static const double expected[] = {0.6375, 0.5375, 0.4575, 0.3675, 1};
     char scene[2000];
     double x = 0;
     int at = sprintf(scene, "<mujoco><option timestep='0.01' gravity='0 0 0'/><worldbody>");
