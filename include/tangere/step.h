@@ -318,8 +318,8 @@ TG_API tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *o
  * tg_model_timestep. error may be NULL. */
 TG_API tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *error);
 
-/* The contacts of the last step in this workspace that were in its problem. Writes at most capacity of them, and the full count. TG_ERR_STALE
- * if the workspace was used for something else since. */
+/* The contacts of the last step in this workspace that were in its problem. Writes at most capacity of them, and the
+ * full count. TG_ERR_STALE if the workspace was used for something else since. */
 TG_API tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count);
 
 /* A hash of the discrete choices of the last step. Two neighbouring states with the same signature have a smooth

@@ -85,7 +85,7 @@ typedef struct tg_touch
     int next[2];
     bool covered;
     bool turns_far; /* of the first touch of a pair: the end of the step is looked at (step/hold.c) */
-    bool aside;     /* without rows: all points of its pair stay open at v, v_free and v+ */
+    bool aside;     /* without rows: all points of its pair open at v_free and v+ */
     double opening; /* of what is aside: Phi / dt + J_N v+ (m/s) */
 
     /* law.c: at the velocities of the start of the step */

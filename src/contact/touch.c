@@ -3,9 +3,9 @@
  * A pair belongs to the problem when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms
  * can move: |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the
  * start and without constraints. Where geoms move together, most of these get no impulse. Only those are listed first
- * for which the inequality holds with the speed at which they can close (closing_speed), and those of which no point
- * closes at v or v_free get no rows; whether any of them is met is asked when v+ is known (tg_misses_touches). The normal
- * of a pair that is apart is chosen for where the geoms will be (collision/narrow.h, dt). */
+ * for which the inequality holds with the speed at which they can close (closing_speed), and those that open at v_free
+ * get no rows; whether any of them is met is asked when v+ is known (tg_misses_touches). The normal of a pair that is
+ * apart is chosen for where the geoms will be (collision/narrow.h, dt). */
 #include <math.h>
 
 #include "collision/cover.h"
@@ -271,9 +271,12 @@ static double look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, con
 static double opening_of(const tg_model *m, const tg_work *w, tg_geom_pair pair, const tg_contact_point *c,
                          double margin, double dt, const double *twists)
 {
-    motion a = motion_at(m, w, m->geom_body[pair.first], c->point, twists);
-    motion b = motion_at(m, w, m->geom_body[pair.second], c->point, twists);
-    return (c->distance - margin) / dt + v4_dot(c->normal, b.linear - a.linear);
+    const int body[2] = {m->geom_body[pair.first], m->geom_body[pair.second]};
+    double opening = (c->distance - margin) / dt;
+    for (int k = 0; k < 2; k++)
+        if (m->body_node[body[k]] != 0)
+            opening += (2 * k - 1) * v4_dot(c->normal, motion_at(m, w, body[k], c->point, twists).linear);
+    return opening;
 }
 
 /* Finds how fast what is aside opens at the velocities; false: something does not. */
@@ -548,7 +551,7 @@ static void drop_covered(const tg_model *m, tg_work *w, double dt)
     r->ntouch = kept;
 }
 
-/* m/s: the largest closing speed of the touches, each at v or v_free; their openings, the smaller of the two */
+/* m/s: the largest closing speed of the touches at v_free; finds their openings */
 static double find_openings(const tg_model *m, tg_work *w, double dt)
 {
     tg_rows *r = w->rows;
@@ -556,15 +559,13 @@ static double find_openings(const tg_model *m, tg_work *w, double dt)
     for (int i = 0; i < r->ntouch; i++)
     {
         tg_touch *t = &r->touch[i];
-        double margin = t->at.distance - t->phi;
-        t->opening = tg_least(opening_of(m, w, t->pair, &t->at, margin, dt, w->V),
-                              opening_of(m, w, t->pair, &t->at, margin, dt, r->free_twist));
+        t->opening = opening_of(m, w, t->pair, &t->at, t->at.distance - t->phi, dt, r->free_twist);
         closing = tg_most(closing, -t->opening);
     }
     return closing;
 }
 
-/* Sets aside the touches of pairs that open at v and v_free, all of their points faster than anything closes: impulses
+/* Sets aside the touches of pairs that open at v_free, all of their points faster than anything closes: impulses
  * change velocities by about what they have to stop, so others are unlikely to drive them together, unless they did so
  * in the last step (tg_cache_take_back). v+ will tell. */
 static void set_aside(const tg_model *m, tg_work *w, const tg_contact_settings *settings)

@@ -65,7 +65,7 @@ static void test_same_step(void **state)
 }
 
 /* A light bar on a hinge is hit near its pivot, at 1 m/s from below. Its tip is 0.9 mm below a bump, 0.9 m/s at 1 ms:
- * open at v and v_free, faster than the 0.5 m/s by which the ball closes, and driven into it by the lever. */
+ * open at v_free, faster than the 0.5 m/s by which the ball closes, and driven into it by the lever. */
 static void test_driven_together(void **state)
 {
     (void)state;
