@@ -90,9 +90,7 @@ void tg_lu_solve_t(int n, const double *LU, int ld, const int *pivot, int column
  * largest remaining norm. Returns the rank: how many leading |R_kk| exceed tolerance times the largest column norm of A
  * (without exchanges: that were met before the first that does not). */
 int tg_qr(int m, int n, double *A, int lda, double *tau, int *order, double tolerance, double *work);
-/* X (m x columns) <- Q X or Q^T X, with count = min(m, n) reflections; work has `columns` entries */
-void tg_qr_apply(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
-                 double *work);
+/* X (m x columns) <- Q^T X, with count = min(m, n) reflections; work has `columns` entries */
 void tg_qr_apply_t(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
                    double *work);
 /* Least squares: for every column b of B (max(m, n) x columns, b in the first m rows) the x that minimises |A x - b|
