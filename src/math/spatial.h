@@ -111,6 +111,22 @@ static inline mat3 mat3_identity(void)
     return (mat3){{v4_set(1, 0, 0, 0), v4_set(0, 1, 0, 0), v4_set(0, 0, 1, 0)}};
 }
 
+/* s A, A by rows in memory */
+static inline mat3 mat3_from_rows(double s, const mat33 A)
+{
+    const double *x = A, *y = A + DIM, *z = A + 2 * DIM;
+    mat3 out;
+    for (int j = 0; j < DIM; j++)
+        out.c[j] = v4_set(s * x[j], s * y[j], s * z[j], 0);
+    return out;
+}
+
+/* unit vector i */
+static inline v4 v4_unit_vector(int i)
+{
+    return mat3_identity().c[i];
+}
+
 /* rotation of a quaternion w x y z, normalised on the fly: R = 1 + 2/|q|^2 (w [u]x + [u]x^2) */
 static inline mat3 mat3_from_quat(const double *q)
 {
@@ -179,6 +195,14 @@ static inline v4 twist_at(spatial V, v4 p)
 static inline spatial wrench_at(v4 F, v4 p)
 {
     return (spatial){F, v4_cross(p, F)};
+}
+
+/* force and moment in memory, acting at point p, as a wrench at the origin */
+static inline spatial wrench_load(const double *f, v4 p)
+{
+    spatial W = wrench_at(v4_load3(f), p);
+    W.ang += v4_load3(f + DIM);
+    return W;
 }
 
 /* ---- inertia ---- */

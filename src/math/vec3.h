@@ -19,6 +19,11 @@ static inline double vec3_dot(const vec3 a, const vec3 b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
+static inline int vec3_is_zero(const vec3 a)
+{
+    return a[0] == 0 && a[1] == 0 && a[2] == 0;
+}
+
 static inline void vec3_set(vec3 out, double x, double y, double z)
 {
     out[0] = x;
