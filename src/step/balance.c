@@ -42,7 +42,7 @@ static bool turns_far(const tg_model *m, const tg_step_work *s)
     for (; k + V4_LANES <= m->nv; k += V4_LANES)
         far |= (v4_keep(magnitude, v4_loadu(s->v + k)) * dt > least) |
                (v4_keep(magnitude, v4_loadu(s->v_next + k)) * dt > least);
-    bool any = (far[0] | far[1] | far[2] | far[3]) != 0;
+    bool any = v4_any(far);
     for (; k < m->nv && !any; k++)
         any = tg_larger(fabs(s->v[k]), fabs(s->v_next[k])) * s->options.dt > small_turn;
     return any;

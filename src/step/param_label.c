@@ -33,9 +33,9 @@ static bool of_geoms(const tg_model *m, const tg_touch *t)
 static bool friction_is_tied(const tg_model *m, const tg_work *w, const tg_touch *t, tg_mode mode, int index)
 {
     bool tied = false;
-    for (int i = 0; i < 3 && mode == TG_MODE_SLIDING && of_geoms(m, t); i++)
-        tied = tied || (is_geom_field(index, m->offset.geom_friction, 3, t, i) &&
-                        is_tied(m, w->params, t, m->offset.geom_friction, 3, i, true));
+    for (int i = 0; i < TG_SIZE_geom_friction && mode == TG_MODE_SLIDING && of_geoms(m, t); i++)
+        tied = tied || (is_geom_field(index, m->offset.geom_friction, TG_SIZE_geom_friction, t, i) &&
+                        is_tied(m, w->params, t, m->offset.geom_friction, TG_SIZE_geom_friction, i, true));
     return tied;
 }
 
