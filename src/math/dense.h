@@ -34,6 +34,15 @@ void tg_syrk_n(int n, int k, const double *A, int lda, tg_gemm_mode mode, double
 /* C (n x n, symmetric) from A^T A, A (k x n); triangles as above. */
 void tg_syrk_t(int n, int k, const double *A, int lda, tg_gemm_mode mode, double *C, int ldc);
 
+/* the dot product of n numbers, one after the other */
+static inline double tg_dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
 /* flags of a triangular matrix T; of T only the triangle named is read, and not its diagonal with TG_TRI_UNIT */
 enum
 {

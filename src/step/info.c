@@ -6,6 +6,7 @@
 #include "contact/explicit.h"
 #include "contact/within.h"
 #include "solve/cone.h"
+#include "solve/tolerance.h"
 #include "step/balance.h"
 #include "step/step.h"
 
@@ -244,7 +245,7 @@ static uint64_t phases_of(const tg_rows *r, const tg_constraint *c, int block)
     double slip = 0;
     for (int i = c->source == TG_SOURCE_CONTACT ? 1 : 0; i < c->rows; i++)
         slip = fmax(slip, fabs(sigma[i]));
-    return r->leaves[block] + 2u * (L[0] > 0) + 4u * (slip >= 1e-7);
+    return r->leaves[block] + 2u * (L[0] > 0) + 4u * (slip >= TG_NO_SLIP);
 }
 
 /* what a block does in the second problem of a step with impacts within, and in which branch of their law it is */
