@@ -45,6 +45,14 @@ void tg_arena_close(tg_arena *arena);
 
 #define TG_TAKE(arena, type, count, name) ((type *)tg_arena_take(arena, (size_t)(count), sizeof(type), name))
 
+/* The next n numbers of a block that is divided among several arrays. */
+static inline double *tg_next(double **block, size_t n)
+{
+    double *numbers = *block;
+    *block += n;
+    return numbers;
+}
+
 /* size bytes, 64-aligned, zeroed, from the allocator (NULL: the C library's); NULL when there are none */
 void *tg_alloc(const tg_allocator *allocator, size_t size);
 void tg_free(const tg_allocator *allocator, void *memory);

@@ -127,6 +127,23 @@ static inline void v4_transpose(v4 *a, v4 *b, v4 *c, v4 *d)
     *d = V4_SHUFFLE2(ab_odd, cd_odd, 2, 3, 6, 7);
 }
 
+static inline void v4_transpose_rows(v4 a[V4_LANES])
+{
+    v4_transpose(&a[0], &a[1], &a[2], &a[3]);
+}
+
+/* the sum of four vectors, in pairs */
+static inline v4 v4_sum_rows(const v4 a[V4_LANES])
+{
+    return (a[0] + a[1]) + (a[2] + a[3]);
+}
+
+/* whether a mask is set in any lane */
+static inline int v4_any(v4i mask)
+{
+    return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
+}
+
 /* 3-vector products; the last lane of the operands of a dot product must be zero in one of them */
 static inline v4 v4_cross(v4 a, v4 b)
 {

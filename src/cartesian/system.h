@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/threads.h"
+#include "math/dense.h"
 #include "solve/ccp.h"
 #include "tangere/cartesian.h"
 
@@ -157,13 +158,5 @@ struct tg_cartesian_work
     tg_arena arena;
     tg_error error;
 };
-
-static inline double tg_dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
 
 #endif

@@ -22,7 +22,7 @@ static void displacement(const tg_model *m, const tg_work *w, int body, v4 point
 
 static void add_column(double *matrix, int nv, int k, v4 x)
 {
-    for (int i = 0; matrix != NULL && i < 3; i++)
+    for (int i = 0; matrix != NULL && i < DIM; i++)
         matrix[i * nv + k] += x[i];
 }
 
@@ -77,7 +77,7 @@ static void store_derivative(const tg_model *m, tg_work *w, tg_geom_pair pair, c
     }
     list->contact[number] = tg_as_contact(m, pair, c);
     list->contact[number].gap -= tg_pair_margin(m, w->params, pair);
-    rows out = {slot(list->dpoint, number, 3 * m->nv), slot(list->dnormal, number, 3 * m->nv),
+    rows out = {slot(list->dpoint, number, DIM * m->nv), slot(list->dnormal, number, DIM * m->nv),
                 slot(list->ddistance, number, m->nv)};
     add_body(m, w, m->geom_body[pair.first], c, -1, out);
     add_body(m, w, m->geom_body[pair.second], c, 1, out);

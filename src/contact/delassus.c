@@ -26,7 +26,7 @@ static void scale_rows(const tg_model *m, const tg_rows *r, int tree, double *Y)
 
 enum
 {
-    FREE = 6 /* dofs of a free body */
+    FREE = TWIST /* dofs of a free body */
 };
 
 /* M^-1 = L^-1 D^-1 L^-T of six dofs that follow each other: the columns of the identity, two v4 of them */
@@ -34,8 +34,8 @@ static void invert_mass(const double *L, int ld, const double *dinv, v4 inverse[
 {
     for (int i = 0; i < FREE; i++)
     {
-        inverse[i][0] = v4_set(i == 0, i == 1, i == 2, i == 3);
-        inverse[i][1] = v4_set(i == 4, i == 5, 0, 0);
+        inverse[i][0] = inverse[i][1] = v4_zero();
+        inverse[i][i / V4_LANES][i % V4_LANES] = 1;
     }
     for (int i = FREE - 1; i >= 0; i--)
         for (int j = 0; j < i; j++)

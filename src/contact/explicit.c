@@ -25,7 +25,7 @@ typedef struct push
 {
     bool on;        /* it pushes */
     bool capped;    /* its friction is at its bound */
-    double L[3];    /* impulses of the normal and the sliding rows */
+    vec3 L;         /* impulses of the normal and the sliding rows */
     double t[2];    /* direction of the slip */
     double slip;    /* |u_T| */
     double mass;    /* m_T eta */
@@ -77,7 +77,7 @@ static void friction(const tg_rows *r, const tg_contact_settings *s, const tg_ro
                      const tg_constraint *c, push *p)
 {
     const double *u = r->speed + c->row;
-    if (c->rows < 3)
+    if (c->rows < DIM)
         return;
     const double *G1 = row_of(r, island, c->row + 1) + c->row + 1, *G2 = row_of(r, island, c->row + 2) + c->row + 1;
     p->slip = sqrt(u[1] * u[1] + u[2] * u[2]);
@@ -208,7 +208,7 @@ tg_status tg_explicit_solve(const tg_model *m, tg_work *w, tg_rows_island *islan
             continue;
         TG_TRY(check_spring(w, s, b, &w->error));
         push p = push_of(w, s, island, b);
-        for (int i = 0; i < c->rows && i < 3; i++)
+        for (int i = 0; i < c->rows && i < DIM; i++)
             r->L[c->row + i] = p.L[i];
         r->touch[c->index].regime = p.on ? (p.capped ? 2 : 1) : 0;
     }
@@ -238,17 +238,17 @@ void tg_explicit_reverse(const tg_work *w, const tg_contact_settings *s, const t
     const tg_touch *t = &r->touch[c->index];
     push p = push_of(w, s, island, block);
     double normal = gL[c->row], along = 0;
-    memset(gmu, 0, sizeof(double) * 5);
+    memset(gmu, 0, sizeof(double) * TG_AXES);
     if (!p.on)
         return;
-    if (c->rows >= 3)
+    if (c->rows >= DIM)
         along = gL[c->row + 1] * p.t[0] + gL[c->row + 2] * p.t[1];
     if (p.capped)
     {
         normal -= p.mu * along;
         gmu[0] = -p.L[0] * along;
     }
-    for (int i = 0; i < 2 && c->rows >= 3; i++)
+    for (int i = 0; i < 2 && c->rows >= DIM; i++)
     {
         double across = gL[c->row + 1 + i] - along * p.t[i];
         g->f_start[c->row + 1 + i] +=

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "contact/rows.h"
+#include "contact/rows_lanes.h"
 #include "dynamics/tendon.h"
 #include "math/ltl.h"
 #include "model/reference.h"
@@ -27,12 +28,6 @@ static inline void support_columns(const tg_model *m, const tg_rows *r, int tree
 
 /* ---- rows between two bodies ---- */
 
-/* six numbers of up to four wrenches, by component */
-typedef struct wrench_lanes
-{
-    v4 c[6];
-} wrench_lanes;
-
 static spatial bond_wrench(const tg_bond *b, int row, v4 p)
 {
     if (row < b->linear)
@@ -40,20 +35,17 @@ static spatial bond_wrench(const tg_bond *b, int row, v4 p)
     return (spatial){v4_zero(), b->axis[row - b->linear]};
 }
 
-static wrench_lanes gather_wrenches(const tg_bond *b, int first, v4 p, double sign)
+static tg_row_lanes gather_wrenches(const tg_bond *b, int first, v4 p, double sign)
 {
-    wrench_lanes W;
-    spatial s[V4_LANES];
+    v4 lin[V4_LANES], ang[V4_LANES];
     for (int i = 0; i < V4_LANES; i++)
-        s[i] = first + i < b->linear + b->angular ? spatial_scale(bond_wrench(b, first + i, p), sign) : spatial_zero();
-    v4_transpose(&s[0].lin, &s[1].lin, &s[2].lin, &s[3].lin);
-    v4_transpose(&s[0].ang, &s[1].ang, &s[2].ang, &s[3].ang);
-    for (int i = 0; i < 3; i++)
     {
-        W.c[i] = s[i].lin;
-        W.c[3 + i] = s[i].ang;
+        spatial s =
+            first + i < b->linear + b->angular ? spatial_scale(bond_wrench(b, first + i, p), sign) : spatial_zero();
+        lin[i] = s.lin;
+        ang[i] = s.ang;
     }
-    return W;
+    return (tg_row_lanes){tg_lanes3_of(lin), tg_lanes3_of(ang)};
 }
 
 /* Adds four rows at a time; lanes past the last row add zero to their neighbours. */
@@ -66,19 +58,12 @@ static void add_body_rows(const tg_model *m, const tg_work *w, const tg_bond *b,
     int ld = v4_pad(r->tree_columns[tree]), first_dof = m->tree_dof[tree];
     r->tree_touched[tree] = true;
     v4 p = b->point - tg_node_origin(m, w, node);
-    support_columns(m, r, tree, column, b->linear + b->angular, m->node_dof[node] + m->node_ndof[node] - 1 - first_dof);
+    support_columns(m, r, tree, column, b->linear + b->angular, tg_last_dof(m, node) - first_dof);
     for (int first = 0; first < b->linear + b->angular; first += V4_LANES)
     {
-        wrench_lanes W = gather_wrenches(b, first, p, side == 0 ? -1 : 1);
-        double *J = r->J + r->tree_start[tree] + column + first;
-        for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
-        {
-            const double *x = w->J + SPATIAL_SIZE * k;
-            double *out = J + (ptrdiff_t)(k - first_dof) * ld;
-            v4 sum = W.c[0] * v4_splat(x[0]) + W.c[1] * v4_splat(x[1]) + W.c[2] * v4_splat(x[2]) +
-                     W.c[3] * v4_splat(x[4]) + W.c[4] * v4_splat(x[5]) + W.c[5] * v4_splat(x[6]);
-            v4_storeu(out, v4_loadu(out) + sum);
-        }
+        tg_row_lanes W = gather_wrenches(b, first, p, side == 0 ? -1 : 1);
+        tg_add_row_lanes(m, node, &W, w->J, r->J + r->tree_start[tree] + column + first - (ptrdiff_t)first_dof * ld,
+                         ld);
     }
 }
 
@@ -97,15 +82,16 @@ static void fill_bond(const tg_model *m, const tg_work *w, const tg_constraint *
 }
 
 /* rotation vector (world axes) from where body 2 should be to where it is: Log(R_2 (R_1 R_rel)^T) */
-static void weld_error(const tg_model *m, const tg_work *w, int equality, double out[3])
+static void weld_error(const tg_model *m, const tg_work *w, int equality, vec3 out)
 {
-    const double *data = TG_PARAM(w->params, equality_data) + 11 * equality;
-    mat3 target = mat3_product(tg_body_rotation(w, m->equality_obj1[equality]), mat3_from_quat(data + 6));
+    const double *data = TG_PARAM_OF(w->params, equality_data, equality);
+    mat3 target =
+        mat3_product(tg_body_rotation(w, m->equality_obj1[equality]), mat3_from_quat(data + TG_EQUALITY_QUAT));
     mat3 error = mat3_product(tg_body_rotation(w, m->equality_obj2[equality]), mat3_transpose(target));
-    double R[9];
+    mat33 R;
     mat3 T = mat3_transpose(error);
-    for (int i = 0; i < 3; i++)
-        v4_store3(R + 3 * i, T.c[i]);
+    for (int i = 0; i < DIM; i++)
+        v4_store3(R + DIM * i, T.c[i]);
     tg_so3_log(R, out);
 }
 
@@ -127,22 +113,24 @@ static void add_tendon(const tg_model *m, const tg_work *w, const tg_constraint 
             add_entry(m, w->rows, c, k, factor * moment[k]);
 }
 
-/* y = sum c_i x^i and its derivative */
-static double polynomial(const double c[5], double x, double *slope)
+/* y = sum c_i x^i and its derivatives */
+static double polynomial(const double c[TG_COEFFICIENTS], double x, double *slope, double *bend)
 {
-    double y = 0;
+    double y = 0, half_bend = 0;
     *slope = 0;
-    for (int i = 4; i >= 0; i--)
+    for (int i = TG_COEFFICIENTS - 1; i >= 0; i--)
     {
+        half_bend = half_bend * x + *slope;
         *slope = *slope * x + y;
         y = y * x + c[i];
     }
+    *bend = 2 * half_bend;
     return y;
 }
 
 tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, const double *q)
 {
-    const double *data = TG_PARAM(w->params, equality_data) + 11 * equality;
+    const double *data = TG_PARAM_OF(w->params, equality_data, equality);
     int obj[2] = {m->equality_obj1[equality], m->equality_obj2[equality]};
     bool tendon = m->equality_type[equality] == TG_EQUALITY_TENDON;
     double x[2] = {0, 0};
@@ -150,10 +138,10 @@ tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, co
         x[k] = tendon ? w->tendon_length[obj[k]] - w->params->tendon_length0[obj[k]]
                       : q[m->joint_q[obj[k]]] - w->params->q0[m->joint_q[obj[k]]];
     tg_coupling out = {.x = x[1]};
-    double target = polynomial(data, x[1], &out.slope);
+    double target = polynomial(data, x[1], &out.slope, &out.bend);
     if (obj[1] < 0)
     {
-        out.slope = 0;
+        out.slope = out.bend = 0;
         target = data[0];
     }
     out.error = x[0] - target;
@@ -191,14 +179,14 @@ static void fill_equality(const tg_model *m, const tg_work *w, const tg_constrai
     fill_bond(m, w, c, b);
     v4_store3(phi, b->point - b->anchor);
     if (b->angular > 0)
-        weld_error(m, w, c->index, phi + 3);
+        weld_error(m, w, c->index, phi + DIM);
 }
 
 static void fill_joint_limit(const tg_model *m, const tg_work *w, const tg_constraint *c, const double *q)
 {
-    double J[3];
+    vec3 J;
     w->rows->phi[c->row] = tg_joint_limit(m, w, c->index, c->side, q, J);
-    int n = m->joint_type[c->index] == TG_JOINT_BALL ? 3 : 1;
+    int n = m->joint_type[c->index] == TG_JOINT_BALL ? DIM : 1;
     for (int i = 0; i < n; i++)
         add_entry(m, w->rows, c, m->joint_dof[c->index] + i, J[i]);
 }

@@ -16,7 +16,7 @@
 enum
 {
     AT_FRICTION,
-    AT_KINETIC = 3,
+    AT_KINETIC = AT_FRICTION + DIM,
     AT_SLIP_SPEED,
     AT_RESTITUTION,
     AT_COMPLIANCE,
@@ -30,7 +30,7 @@ static const char *const number_name[TG_GIVEN_NUMBERS] = {
 tg_given_contact tg_default_given_contact(void)
 {
     return (tg_given_contact){
-        .condim = 3, .normal = {0, 0, 1}, .friction = {1, 0.005, 0.0001}, .kinetic = 1, .slip_speed = 0.001};
+        .condim = DIM, .normal = {0, 0, 1}, .friction = {1, 0.005, 0.0001}, .kinetic = 1, .slip_speed = 0.001};
 }
 
 static void numbers_of(const tg_given_contact *c, double out[TG_GIVEN_NUMBERS])
@@ -59,8 +59,7 @@ static tg_status check_bodies(const tg_model *m, tg_work *w, int i, const tg_giv
     if (m->body_node[body[0]] == m->body_node[body[1]])
         return tg_fail(&w->error, TG_ERR_VALUE,
                        "contacts[%d]: body1 = %d and body2 = %d cannot move against each other", i, body[0], body[1]);
-    bool known = c->condim == 1 || c->condim == 3 || c->condim == 4 || c->condim == 6;
-    if (!known || c->condim > w->rows->capacity.condim)
+    if (!tg_is_condim(c->condim) || c->condim > w->rows->capacity.condim)
         return tg_fail(&w->error, TG_ERR_VALUE, "contacts[%d].condim = %d: must be 1, 3, 4 or 6, and at most %d here",
                        i, c->condim, w->rows->capacity.condim);
     return TG_OK;
@@ -116,9 +115,9 @@ tg_status tg_check_given(const tg_model *m, tg_work *w, const tg_given_contacts 
 static void take_numbers(const tg_given_contact *c, tg_given *g)
 {
     numbers_of(c, g->number);
-    double *n = g->number + TG_GIVEN_NORMAL, square = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    double *n = g->number + TG_GIVEN_NORMAL, square = vec3_dot(n, n);
     g->length = fabs(square - 1) <= 16 * DBL_EPSILON ? 1 : sqrt(square);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < DIM; k++)
         n[k] /= g->length;
 }
 
@@ -179,7 +178,7 @@ tg_status tg_give_contact(const tg_model *m, tg_work *w, const tg_contact *conta
                             .restitution = p->value[law.restitution],
                             .compliance = tg_law_compliance(p, &law),
                             .damping = tg_law_damping(p, &law)};
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < DIM; k++)
     {
         out.point[k] = contact->point[k];
         out.normal[k] = contact->normal[k];
@@ -219,8 +218,8 @@ void tg_given_changes(tg_rows *r, const double *change)
         else
             memcpy(g->change, change + (ptrdiff_t)TG_GIVEN_NUMBERS * i, sizeof g->change);
         const double *n = g->number + TG_GIVEN_NORMAL;
-        double *dn = g->change + TG_GIVEN_NORMAL, along = dn[0] * n[0] + dn[1] * n[1] + dn[2] * n[2];
-        for (int k = 0; k < 3; k++)
+        double *dn = g->change + TG_GIVEN_NORMAL, along = vec3_dot(dn, n);
+        for (int k = 0; k < DIM; k++)
             dn[k] = (dn[k] - along * n[k]) / g->length;
     }
 }

@@ -37,7 +37,7 @@ static bool take(tg_implicit *f, int rows, tg_arena *arena)
     f->idle = TG_TAKE(arena, int, n, "implicit: idle rows");
     f->work = TG_TAKE(arena, double, 3 * n, "implicit: work");
     f->slides = TG_TAKE(arena, bool, n, "implicit: sliding blocks");
-    f->slider = TG_TAKE(arena, tg_slider, n / 3, "implicit: sliding contacts");
+    f->slider = TG_TAKE(arena, tg_slider, n / DIM, "implicit: sliding contacts");
     return !arena->failed;
 }
 

@@ -72,7 +72,9 @@ static int sum_of_ranks(tg_solve_work *w, const tg_phase *phase, uint64_t *group
         if (group[c] == 0)
             sum += held_rows(&w->cones.block[c], phase[c]);
         else if (first)
-            sum += !at_most ? group_rank(w, phase, group, group[c]) : rows < 6 || group[c] == equalities ? rows : 6;
+            sum += !at_most                                 ? group_rank(w, phase, group, group[c])
+                   : rows < TWIST || group[c] == equalities ? rows
+                                                            : TWIST;
     }
     return sum;
 }
@@ -86,7 +88,7 @@ static bool any_turning(const tg_solve_work *w, const tg_phase *phase)
         int last = cone->row + cone->dim - 1;
         group_of(w, cone, &b);
         const tg_block *block = &w->island->block[b];
-        if (phase[c] == TG_PHASE_STICK && block->kind == TG_BLOCK_CONTACT && w->cones.source[last] >= block->row + 3)
+        if (phase[c] == TG_PHASE_STICK && block->kind == TG_BLOCK_CONTACT && w->cones.source[last] >= block->row + DIM)
             return true;
     }
     return false;

@@ -21,6 +21,8 @@ enum
     HALVINGS = 60
 };
 
+static const double least_part = 1e-12; /* of an impulse or its bound: what rounding leaves is no less */
+
 /* psi with psi (x_N^2 - |x_T|^2) = k x_N, x_T = y_T / (1 / rho + psi / x_N): the left side grows with psi */
 static double find_psi(double x_n, double y_t, double rho, double k)
 {
@@ -41,7 +43,7 @@ static void contact_equations(const tg_cone *cone, const double *x, const double
 {
     double k = cone->rho_n * speed * speed, y = x[0] / cone->rho_n - s[0], y_t[TG_CONE_MAX] = {0};
     double x_n = 0.5 * cone->rho_n * (y + sqrt(y * y + 4 * speed * speed));
-    x_n = tg_larger(x_n, 1e-12 * cone->rho_n * speed);
+    x_n = tg_larger(x_n, least_part * cone->rho_n * speed);
     e->s[0][0] = 1;
     e->x[0][0] = k / (x_n * x_n);
     if (cone->dim == 1)
@@ -74,8 +76,8 @@ static void box_equations(const tg_cone *cone, double x, double s, double speed,
         else
             high = middle;
     }
-    double above = tg_larger(cone->bound + low, 1e-12 * cone->bound),
-           below = tg_larger(cone->bound - high, 1e-12 * cone->bound);
+    double above = tg_larger(cone->bound + low, least_part * cone->bound),
+           below = tg_larger(cone->bound - high, least_part * cone->bound);
     e->s[0][0] = 1;
     e->x[0][0] = k / (above * above) + k / (below * below);
 }

@@ -6,9 +6,9 @@
 enum
 {
     CONE = TG_CONE_MAX,
-    STRIP = 48, /* rows that are multiplied at a time where a node is wide */
-    WIDE = 16,  /* unknowns of such a node */
-    FREE = 6,   /* of a free body, and the width of its rows */
+    STRIP = 48,   /* rows that are multiplied at a time where a node is wide */
+    WIDE = 16,    /* unknowns of such a node */
+    FREE = TWIST, /* of a free body, and the width of its rows */
     PLAIN = 2 * V4_LANES,
     CONTACTS = 8 /* of free bodies that are multiplied at a time */
 };
@@ -40,7 +40,7 @@ static sizes sizes_of(const tg_model *m, const tg_capacity *c)
     size_t pair = trees < 2 ? 1 : 2;
     n.parts = (size_t)c->columns - (size_t)c->contacts * (size_t)(c->condim - 1) * pair;
     n.rows = (size_t)c->columns * n.most;
-    n.product = (size_t)larger(2 * STRIP * (int)n.most, 2 * CONTACTS * 3 * PLAIN);
+    n.product = (size_t)larger(2 * STRIP * (int)n.most, 2 * CONTACTS * DIM * PLAIN);
     n.fronts = tg_fronts_usual_room(m->ntree, m->ntree + c->blocks, m->ntree + (int)n.parts, m->nv, padded);
     return n;
 }
@@ -78,7 +78,7 @@ void tg_large_take(tg_large *p, const tg_model *m, const tg_capacity *c, tg_aren
 /* A += D_k l l^T for row k of L, on the path of k */
 static void add_dof(const tg_ltl_pattern *pattern, const double *l, int k, double d, double *A, int ld)
 {
-    double row[WIDE] __attribute__((aligned(32))) = {0};
+    _Alignas(v4) double row[WIDE] = {0};
     for (int i = k; i >= 0; i = pattern->parent[i])
         row[i] = i == k ? 1 : l[i];
     for (int i = k; i >= 0; i = pattern->parent[i])
@@ -187,7 +187,7 @@ TG_INLINE void rows_add(int dim, int extent, int ld, const double *J, const doub
 /* contacts of free bodies, three rows of six dofs, are most of what there is */
 static inline bool is_short(int dim, int width)
 {
-    return dim == 3 && width == PLAIN;
+    return dim == DIM && width == PLAIN;
 }
 
 /* out = J v */
@@ -200,7 +200,7 @@ static void multiply_rows(const tg_large *p, const tg_large_block *b, const doub
         int width = p->width[part->node];
         const double *J = p->J + part->rows, *at = v + p->first[part->node];
         if (is_short(dim, width))
-            rows_dot(3, PLAIN, PLAIN, J, at, sum);
+            rows_dot(DIM, PLAIN, PLAIN, J, at, sum);
         else
             rows_dot(dim, part->extent, width, J, at, sum);
     }
@@ -217,7 +217,7 @@ static void add_rows_of(const tg_large *p, const tg_large_block *b, const double
         int width = p->width[part->node];
         double *at = v + p->first[part->node];
         if (is_short(dim, width))
-            rows_add(3, PLAIN, PLAIN, A + part->rows, x, at);
+            rows_add(DIM, PLAIN, PLAIN, A + part->rows, x, at);
         else
             rows_add(dim, A == p->J ? part->extent : width, width, A + part->rows, x, at);
     }
@@ -251,7 +251,7 @@ static void copy_column(const tg_large *p, const tg_part *part, const double *fr
 /* numbers up to the last group of four that is not zero: a row of a deep tree ends where its body is */
 static int extent_of(int width, const double *J)
 {
-    while (width > 2 * V4_LANES && J[width - 1] == 0 && J[width - 2] == 0 && J[width - 3] == 0 && J[width - 4] == 0)
+    while (width > 2 * V4_LANES && !v4_any(v4_loadu(J + width - V4_LANES) != 0))
         width -= V4_LANES;
     return width;
 }
@@ -264,9 +264,9 @@ static void copy_contact(const tg_large *p, const tg_part *part, const double *f
     from += p->r->tree_start[part->tree] + (size_t)part->column;
     for (int k = 0; k < FREE; k++)
         a[k] = v4_loadu(from + (ptrdiff_t)k * ld);
-    v4_transpose(&a[0], &a[1], &a[2], &a[3]);
-    v4_transpose(&a[4], &a[5], &a[6], &a[7]);
-    for (int i = 0; i < 3; i++)
+    v4_transpose_rows(a);
+    v4_transpose_rows(a + V4_LANES);
+    for (int i = 0; i < DIM; i++)
     {
         v4_store(to + PLAIN * i, v4_splat(scale[i]) * a[i]);
         v4_store(to + PLAIN * i + V4_LANES, v4_splat(scale[i]) * a[V4_LANES + i]);
@@ -284,12 +284,12 @@ static void copy_rows(tg_large *p, tg_large_block *b, size_t *used, int *nparts)
         int node = p->node[part->tree], width = p->width[node];
         tg_large_part *to = &p->part[(*nparts)++];
         *to = (tg_large_part){.node = node, .rows = *used};
-        if (b->cone.dim == 3 && c->rows == 3 && p->m->tree_ndof[part->tree] == FREE)
+        if (b->cone.dim == DIM && c->rows == DIM && p->m->tree_ndof[part->tree] == FREE)
         {
             copy_contact(p, part, p->r->J, b->scale, p->J + *used);
             copy_contact(p, part, p->r->Y, b->scale, p->X + *used);
             to->extent = PLAIN;
-            *used += 3 * PLAIN;
+            *used += DIM * PLAIN;
             continue;
         }
         for (int i = 0; i < b->cone.dim; i++, *used += (size_t)width)
@@ -319,7 +319,7 @@ static void own_matrix(const tg_large *p, tg_large_block *b)
     v4 sum[CONE * CONE] = {{0}};
     for (const tg_large_part *a = p->part + b->part; a < p->part + b->part + b->parts; a++)
         if (is_short(dim, p->width[a->node]))
-            add_products(3, PLAIN, left + a->rows, p->X + a->rows, sum);
+            add_products(DIM, PLAIN, left + a->rows, p->X + a->rows, sum);
         else
             add_products(dim, p->width[a->node], left + a->rows, p->X + a->rows, sum);
     for (int i = 0; i < dim; i++)
@@ -436,7 +436,7 @@ static bool is_plain(const tg_large *p, const tg_large_block *b)
     for (int i = 0; i < b->parts; i++)
         if (p->fronts.size[p->part[b->part + i].node] != FREE)
             return false;
-    return b->cone.dim == 3 && b->parts <= 2;
+    return b->cone.dim == DIM && b->parts <= 2;
 }
 
 static void begin_group(tg_large *p, int first)
@@ -496,15 +496,14 @@ TG_INLINE void multiply_contacts(int parts, int count, const double *J, const do
     for (int i = 0; i < parts; i++)
         for (int j = 0; j < 2; j++)
             at[i][j] = v4_load(v[i] + V4_LANES * j);
-    for (int c = 0; c < count; c++, J += 3 * PLAIN * parts, out += 3)
+    for (int c = 0; c < count; c++, J += DIM * PLAIN * parts, out += DIM)
     {
         v4 sum[V4_LANES] = {{0}};
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < DIM; k++)
             for (int i = 0; i < parts; i++)
                 for (int j = 0; j < 2; j++)
-                    sum[k] += v4_load(J + (3 * i + k) * PLAIN + V4_LANES * j) * at[i][j];
-        v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
-        v4_store3(out, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+                    sum[k] += v4_load(J + (DIM * i + k) * PLAIN + V4_LANES * j) * at[i][j];
+        v4_store3(out, v4_sums(sum));
     }
 }
 
@@ -515,11 +514,11 @@ TG_INLINE void add_contacts(int parts, int count, const double *J, const double 
     for (int i = 0; i < parts; i++)
         for (int j = 0; j < 2; j++)
             at[i][j] = v4_load(v[i] + V4_LANES * j);
-    for (int c = 0; c < count; c++, J += 3 * PLAIN * parts, x += 3)
-        for (int k = 0; k < 3; k++)
+    for (int c = 0; c < count; c++, J += DIM * PLAIN * parts, x += DIM)
+        for (int k = 0; k < DIM; k++)
             for (int i = 0; i < parts; i++)
                 for (int j = 0; j < 2; j++)
-                    at[i][j] += v4_load(J + (3 * i + k) * PLAIN + V4_LANES * j) * v4_splat(x[k]);
+                    at[i][j] += v4_load(J + (DIM * i + k) * PLAIN + V4_LANES * j) * v4_splat(x[k]);
     for (int i = 0; i < parts; i++)
         for (int j = 0; j < 2; j++)
             v4_store(v[i] + V4_LANES * j, at[i][j]);
@@ -661,7 +660,7 @@ TG_INLINE void add_contact_tile(int count, const double *const *J, const double 
 {
     v4 sum[FREE][2] = {{{0}}};
     for (int c = 0; c < count; c++, T += step)
-        for (int r = 0; r < 3; r++)
+        for (int r = 0; r < DIM; r++)
         {
             v4 t0 = v4_load(T + PLAIN * r), t1 = v4_load(T + PLAIN * r + V4_LANES);
             for (int k = 0; k < FREE; k++)
@@ -684,21 +683,21 @@ TG_INLINE void add_contact_strip(const tg_large *p, int parts, int first, int co
 {
     double *T = p->product;
     const double *rows[2][CONTACTS], *N = p->N + p->block[first].matrix;
-    int kept = 0, step = 3 * PLAIN * parts;
-    for (int c = 0; c < count; c++, J += step, N += 9)
+    int kept = 0, step = DIM * PLAIN * parts;
+    for (int c = 0; c < count; c++, J += step, N += DIM * DIM)
     {
         if (p->block[first + c].state.phase == TG_PHASE_BREAK)
             continue;
         for (int i = 0; i < parts; i++)
         {
-            rows[i][kept] = J + 3 * PLAIN * i;
-            times_rows(3, PLAIN, N, rows[i][kept], T + kept * step + 3 * PLAIN * i);
+            rows[i][kept] = J + DIM * PLAIN * i;
+            times_rows(DIM, PLAIN, N, rows[i][kept], T + kept * step + DIM * PLAIN * i);
         }
         kept++;
     }
     for (int i = 0; i < parts && kept > 0; i++)
         for (int j = 0; j < parts; j++)
-            add_contact_tile(kept, rows[i], T + 3 * PLAIN * j, step, A + (ptrdiff_t)at[i] * ld + at[j], ld);
+            add_contact_tile(kept, rows[i], T + DIM * PLAIN * j, step, A + (ptrdiff_t)at[i] * ld + at[j], ld);
 }
 
 static void add_contact_group(const tg_large *p, const tg_large_group *g, const int *at, double *A, int ld)
@@ -706,7 +705,7 @@ static void add_contact_group(const tg_large *p, const tg_large_group *g, const 
     for (int k = 0; k < g->blocks; k += CONTACTS)
     {
         int count = g->blocks - k < CONTACTS ? g->blocks - k : CONTACTS;
-        const double *J = p->J + g->rows + (size_t)(k * 3 * PLAIN * g->parts);
+        const double *J = p->J + g->rows + (size_t)(k * DIM * PLAIN * g->parts);
         if (g->parts == 2)
             add_contact_strip(p, 2, g->block + k, count, J, at, A, ld);
         else

@@ -34,7 +34,7 @@ static void start_velocity(const tg_rows *r, const tg_constraint *c, tg_touch *t
     const double *speed = r->speed + c->row;
     t->approach = speed[0];
     t->free = r->free[c->row];
-    t->slip = c->rows >= 3 ? sqrt(speed[1] * speed[1] + speed[2] * speed[2]) : 0;
+    t->slip = c->rows >= DIM ? sqrt(speed[1] * speed[1] + speed[2] * speed[2]) : 0;
 }
 
 static bool is_impact(const setting *x, const tg_rows_island *island, const tg_constraint *c, const tg_touch *t)
@@ -62,7 +62,7 @@ static void set_friction(const tg_params *p, tg_touch *t, tg_block *block)
     t->factor = friction_factor(p, t);
     block->mu[0] = block->mu[1] = t->factor * tg_law_number(p, law, law->friction[0]);
     block->mu[2] = tg_law_number(p, law, law->friction[1]);
-    block->mu[3] = block->mu[4] = tg_law_number(p, law, law->friction[2]);
+    block->mu[TG_AXIS_ROLL] = block->mu[TG_AXIS_ROLL2] = tg_law_number(p, law, law->friction[2]);
 }
 
 static double contact_bias(const setting *x, const tg_rows_island *island, tg_touch *t)
@@ -140,8 +140,8 @@ static void apply_law(const setting *x, const tg_rows_island *island, const tg_c
     {
     case TG_SOURCE_EQUALITY:
         block->kind = TG_BLOCK_EQUALITY;
-        for (int i = 0; i < c->rows; i += 3)
-            equality_bias(x->s, tg_push_of(x->s, c, i), c->rows < 3 ? c->rows : 3, phi + i, bias + i);
+        for (int i = 0, n = tg_rows_together(c->rows); i < c->rows; i += n)
+            equality_bias(x->s, tg_push_of(x->s, c, i), n, phi + i, bias + i);
         break;
     case TG_SOURCE_JOINT_FRICTION:
     case TG_SOURCE_TENDON_FRICTION:

@@ -50,7 +50,7 @@ static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_
     double scale = tg_law_number(p, &t->law, t->law.slip_speed);
     add_law(r, t, t->law.friction[0], slide * t->factor);
     add_law(r, t, t->law.friction[1], gmu[2]);
-    add_law(r, t, t->law.friction[2], gmu[3] + gmu[4]);
+    add_law(r, t, t->law.friction[2], gmu[TG_AXIS_ROLL] + gmu[TG_AXIS_ROLL2]);
     if (t->slip == 0 || slide == 0) /* E = 1 whatever v_s is, or it is not requested */
         return;
     double ratio = t->slip / scale, E = exp(-ratio * ratio);
@@ -60,7 +60,7 @@ static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_
         return;
     add_law(r, t, t->law.slip_speed, g_factor * (1 - kinetic) * E * 2 * ratio * ratio / scale);
     double g_slip = -g_factor * (1 - kinetic) * E * 2 * ratio / scale;
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < DIM; i++)
         r->g->f_start[c->row + i] += g_slip * r->w->rows->speed[c->row + i] / t->slip;
 }
 
@@ -97,7 +97,7 @@ static void contact_reverse(const reverse *r, const tg_rows_island *island, cons
 static void equality_reverse(const reverse *r, const tg_rows_island *island, double push, int n, const double *phi,
                              const double *gb, double *gphi)
 {
-    double S[9];
+    mat33 S;
     tg_equality_bias_slope(r->s, island, push, n, phi, S);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
@@ -116,8 +116,8 @@ static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_islan
     switch (c->source)
     {
     case TG_SOURCE_EQUALITY:
-        for (int i = 0; i < c->rows; i += 3)
-            equality_reverse(r, island, tg_push_of(r->s, c, i), c->rows < 3 ? c->rows : 3, phi + i, gb + i, gphi + i);
+        for (int i = 0, n = tg_rows_together(c->rows); i < c->rows; i += n)
+            equality_reverse(r, island, tg_push_of(r->s, c, i), n, phi + i, gb + i, gphi + i);
         break;
     case TG_SOURCE_JOINT_FRICTION:
         add(r->g->params, m->offset.joint_frictionloss + m->dof_joint[c->index], dt * bound);

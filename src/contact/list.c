@@ -26,27 +26,22 @@ static tg_constraint *add_bond(listing *s, int equality, int rows)
     c->bond = r->nbond++;
     r->bond[c->bond] = (tg_bond){.body = {s->m->equality_obj1[equality], s->m->equality_obj2[equality]},
                                  .axis = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
-                                 .linear = 3,
-                                 .angular = rows - 3};
+                                 .linear = DIM,
+                                 .angular = rows - DIM};
     for (int k = 0; k < 2; k++)
         tg_add_part(r, c, s->m->body_tree[r->bond[c->bond].body[k]]);
     return c;
 }
 
-static v4 point_of_body(const tg_work *w, int body, const double *local)
-{
-    return v4_load(w->body_pos + 4 * body) + mat3_mul_mem(tg_body_rotation(w, body), local);
-}
-
 /* a connect holds two points together; a weld also orientations, unless its torque scale is zero */
 static void list_bond(listing *s, int equality)
 {
-    const double *data = TG_PARAM(s->w->params, equality_data) + 11 * equality;
+    const double *data = TG_PARAM_OF(s->w->params, equality_data, equality);
     bool weld = s->m->equality_type[equality] == TG_EQUALITY_WELD;
-    tg_constraint *c = add_bond(s, equality, weld && data[10] > 0 ? 6 : 3);
+    tg_constraint *c = add_bond(s, equality, weld && data[TG_EQUALITY_TORQUE] > 0 ? TWIST : DIM);
     tg_bond *b = &s->w->rows->bond[c->bond];
-    b->anchor = point_of_body(s->w, b->body[0], data + (weld ? 3 : 0));
-    b->point = point_of_body(s->w, b->body[1], data + (weld ? 0 : 3));
+    b->anchor = tg_body_point(s->w, b->body[0], data + (weld ? TG_EQUALITY_ANCHOR : 0));
+    b->point = tg_body_point(s->w, b->body[1], data + (weld ? 0 : TG_EQUALITY_ANCHOR));
 }
 
 static bool joint_turns(const tg_model *m, int joint)
@@ -160,18 +155,22 @@ static void list_ball_limits(listing *s, int joint)
     int dof = s->m->joint_dof[joint];
     for (int side = 0; side < 2; side++)
     {
-        double J[3], phi = tg_joint_limit(s->m, s->w, joint, side, s->q, J), speed = 0, free_speed = 0;
-        for (int i = 0; i < 3; i++)
-        {
-            speed += J[i] * s->v[dof + i];
-            free_speed += J[i] * s->v_free[dof + i];
-        }
-        if (within_reach(s, phi, true, speed, free_speed))
+        vec3 J;
+        double phi = tg_joint_limit(s->m, s->w, joint, side, s->q, J);
+        if (within_reach(s, phi, true, vec3_dot(J, s->v + dof), vec3_dot(J, s->v_free + dof)))
             add_joint_limit(s, joint, side);
     }
 }
 
-double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, const double *q, double J[3])
+double tg_ball_turn(const tg_model *m, int joint, const double *q, vec3 turn)
+{
+    quat4 unit;
+    tg_quat_normalise(q + m->joint_q[joint], unit);
+    tg_quat_log(unit, turn);
+    return sqrt(vec3_dot(turn, turn));
+}
+
+double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, const double *q, vec3 J)
 {
     const double *range = TG_PARAM(w->params, joint_range) + 2 * joint, *at = q + m->joint_q[joint];
     double margin = TG_PARAM(w->params, joint_margin)[joint];
@@ -180,11 +179,9 @@ double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, 
         J[0] = side == 0 ? 1 : -1;
         return (side == 0 ? at[0] - range[0] : range[1] - at[0]) - margin;
     }
-    double turn[3], unit[4];
-    tg_quat_normalise(at, unit);
-    tg_quat_log(unit, turn);
-    double angle = sqrt(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2]);
-    for (int i = 0; i < 3; i++)
+    vec3 turn;
+    double angle = tg_ball_turn(m, joint, q, turn);
+    for (int i = 0; i < DIM; i++)
         J[i] = angle > 0 ? -turn[i] / angle : 0;
     return side == 1 && angle > 0 ? range[1] - angle - margin : INFINITY;
 }

@@ -75,12 +75,12 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     int contact_rows = contacts * most_condim(m);
     tg_capacity c = {.contacts = contacts, .bonds = m->nequality};
     c.constraints = contacts + m->nequality + m->nv + limits + tendons;
-    c.blocks = contacts + 6 * m->nequality + m->nv + limits + tendons;
+    c.blocks = contacts + TWIST * m->nequality + m->nv + limits + tendons;
     c.condim = most_condim(m);
-    c.loop_rows = 6 * m->nequality;
-    c.rows = contact_rows + 6 * m->nequality + m->nv + limits + tendons;
+    c.loop_rows = TWIST * m->nequality;
+    c.rows = contact_rows + TWIST * m->nequality + m->nv + limits + tendons;
     c.parts = contacts * pair + m->nequality * all + (m->nv + limits) * one + tendons * all;
-    c.columns = contact_rows * pair + 6 * m->nequality * all + (m->nv + limits) * one + tendons * all;
+    c.columns = contact_rows * pair + TWIST * m->nequality * all + (m->nv + limits) * one + tendons * all;
     c.island_rows = c.rows < TG_DENSE_ROWS ? c.rows : TG_DENSE_ROWS;
     size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
     c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;

@@ -32,9 +32,9 @@ typedef enum tg_source
  */
 typedef struct tg_bond
 {
-    v4 point;   /* world */
-    v4 anchor;  /* of an equality: the point of body 1 that should be there */
-    v4 axis[3]; /* unit, orthogonal; of a contact: n, t1, t2 */
+    v4 point;     /* world */
+    v4 anchor;    /* of an equality: the point of body 1 that should be there */
+    v4 axis[DIM]; /* unit, orthogonal; of a contact: n, t1, t2 */
     int body[2];
     int linear, angular; /* how many rows of each kind */
 } tg_bond;
@@ -51,9 +51,9 @@ typedef struct tg_given
 
 enum
 {
-    TG_GIVEN_NORMAL = 3,
-    TG_GIVEN_GAP = 6,
-    TG_GIVEN_LAW = 7
+    TG_GIVEN_NORMAL = DIM,
+    TG_GIVEN_GAP = TG_GIVEN_NORMAL + DIM,
+    TG_GIVEN_LAW /* and what is behind it */
 };
 
 /* Which numbers a pair of geoms takes its law from: places in the parameter vector, or in those of a given contact. */
@@ -61,7 +61,7 @@ typedef struct tg_law
 {
     tg_given *given; /* NULL: the parameter vector */
     int condim;
-    int friction[3]; /* slide, spin, roll */
+    int friction[DIM]; /* slide, spin, roll */
     int kinetic, slip_speed, restitution;
     int compliance[2], margin[2], damping[2]; /* these add; second -1: none */
 } tg_law;
@@ -69,7 +69,22 @@ typedef struct tg_law
 /* Friction coefficients of a block: one per row but the normal. */
 enum
 {
-    TG_AXES = TG_CONE_MAX - 1
+    TG_AXIS_SLIDE,
+    TG_AXIS_SLIDE2,
+    TG_AXIS_SPIN,
+    TG_AXIS_ROLL,
+    TG_AXIS_ROLL2,
+    TG_AXES
+};
+
+/* Where the numbers of an equality are: a weld's anchor on body 1, its quaternion and its torque scale behind the
+ * anchor on body 2; a connect has the anchors in the other order; a coupling has the coefficients of its polynomial. */
+enum
+{
+    TG_EQUALITY_ANCHOR = DIM,
+    TG_EQUALITY_QUAT = TG_EQUALITY_ANCHOR + DIM,
+    TG_EQUALITY_TORQUE = TG_EQUALITY_QUAT + QUAT,
+    TG_COEFFICIENTS = 5
 };
 
 /* A contact point in the problem. */
@@ -361,8 +376,11 @@ void tg_add_tendon_parts(const tg_model *m, tg_work *w, tg_constraint *constrain
 
 /* How far a joint or tendon is from a limit (m or rad, less its margin; infinite where there is none), and the row's
  * entries at the joint's dofs. */
-double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, const double *q, double J[3]);
+double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, const double *q, vec3 J);
 double tg_tendon_limit(const tg_work *w, int tendon, int side);
+
+/* turn = Log q of a ball joint; returns its angle. */
+double tg_ball_turn(const tg_model *m, int joint, const double *q, vec3 turn);
 
 /* The touches that were given, in place of those of near pairs; checks of what was given. (given.c) */
 tg_status tg_check_given(const tg_model *m, tg_work *w, const tg_given_contacts *given);
@@ -464,17 +482,10 @@ static inline bool tg_rows_are_whole(const tg_rows_island *island)
     return island->sparse && !island->half && island->tree < 0;
 }
 
-/* Of an equality's rows, how many belong together: three of a velocity or of an angular velocity. Axes of the world
- * mean nothing to a loop. */
-static inline int tg_rows_together(int rows)
-{
-    return rows < 3 ? 1 : 3;
-}
-
 /* An equality between two joints or tendons: x1 - x1_0 = polynomial of x = x2 - x2_0. */
 typedef struct tg_coupling
 {
-    double error, x, slope;
+    double error, x, slope, bend; /* slope, bend: p'(x), p''(x) */
 } tg_coupling;
 
 tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, const double *q);
@@ -598,6 +609,9 @@ double tg_law_damping(const tg_params *p, const tg_law *law);
 /* How many numbers of its size a geom's surface depends on. (rows_vjp.c) */
 int tg_size_count(int type);
 
+/* Where the sizes of a geom are in the parameter vector: those of its terrain, if it is one. */
+int tg_size_index(const tg_model *m, int geom);
+
 /* ---- how the laws follow gaps and velocities, for derivatives (law_slopes.c) ---- */
 
 /* b_N of a contact by its gap, by J_N v, by J_N v_free, by its restitution, and by dt. */
@@ -612,7 +626,7 @@ tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_setting
 /* How fast row i of a constraint may be pushed: m/s, or rad/s of what turns (rows from 3 on of a weld are angles). */
 static inline double tg_push_of(const tg_contact_settings *s, const tg_constraint *c, int i)
 {
-    return c->turns || i >= 3 ? s->push_rate : s->push_speed;
+    return c->turns || i >= DIM ? s->push_rate : s->push_speed;
 }
 
 /* b of a limit by its gap; push: tg_push_of its row. */

@@ -111,13 +111,13 @@ static spatial displaced_geom(const forward *x, const tg_touch *t, int which)
     int geom = which == 0 ? t->pair.first : t->pair.second, body = m->geom_body[geom];
     spatial Z = tg_displacement(c, body);
     spatial at = {twist_at(Z, from_origin(x, body, t->at.point)), Z.ang};
-    if (!tg_changes(c, m->offset.geom_pos, 7 * m->ngeom))
+    if (!tg_changes(c, m->offset.geom_pos, TG_PARAM_INDEX(m, geom_quat, m->ngeom) - m->offset.geom_pos))
         return at;
     mat3 R = tg_body_rotation(x->w, body);
-    v4 turn = mat3_mul(R, tg_quaternion_turn(TG_PARAM(x->w->params, geom_quat) + 4 * geom,
-                                             c->params + m->offset.geom_quat + 4 * geom));
-    v4 centre = v4_load(x->w->body_pos + 4 * body) + mat3_mul_mem(R, TG_PARAM(x->w->params, geom_pos) + 3 * geom);
-    at.lin += mat3_mul_mem(R, c->params + m->offset.geom_pos + 3 * geom) + v4_cross(turn, t->at.point - centre);
+    v4 turn = mat3_mul(R, tg_quaternion_turn(TG_PARAM_OF(x->w->params, geom_quat, geom),
+                                             c->params + TG_PARAM_INDEX(m, geom_quat, geom)));
+    v4 centre = tg_body_point(x->w, body, TG_PARAM_OF(x->w->params, geom_pos, geom));
+    at.lin += mat3_mul_mem(R, c->params + TG_PARAM_INDEX(m, geom_pos, geom)) + v4_cross(turn, t->at.point - centre);
     at.ang += turn;
     return at;
 }
@@ -136,14 +136,12 @@ static void add_sizes(const forward *x, const tg_touch *t, int which, const tg_q
     const tg_model *m = x->m;
     const tg_contact_point *c = &t->at;
     int geom = which == 0 ? t->pair.first : t->pair.second;
-    bool terrain = m->geom_type[geom] == TG_GEOM_HFIELD;
-    int first = terrain ? m->offset.hfield_size + 4 * m->geom_hfield[geom] : m->offset.geom_size + 3 * geom;
     bool plain = c->kind != TG_POINT_WITNESS || tg_has_course(c) || c->surface[which].flat > 0;
     double side = which == 0 ? -0.5 : 0.5;
     v4 outward = which == 0 ? c->normal : -c->normal, at = c->point + c->normal * v4_splat(side * c->distance);
     for (int k = 0; k < tg_size_count(m->geom_type[geom]); k++)
     {
-        double d = of_param(x, first + k);
+        double d = of_param(x, tg_size_index(m, geom) + k);
         if (d == 0)
             continue;
         if (plain)
@@ -159,17 +157,17 @@ static void add_course(const forward *x, const tg_touch *t, int which, const tg_
                        frame_change *f)
 {
     int body = t->bond.body[which];
-    double dt = x->d->settings->dt, angle[3], J[9], by_dt = x->d->c->dt;
+    double dt = x->d->settings->dt, by_dt = x->d->c->dt;
+    vec3 angle;
+    mat33 J;
     tg_placed then = tg_advanced(query, which);
     v4 p = t->at.point, w = query->spin[which], here = query->shape[which].x - p, there = then.x - p;
     spatial dV = tg_twist_change(x->d->c, x->d->start.change, x->m->body_node[body]);
     v4 dv = twist_at(dV, from_origin(x, body, query->shape[which].x)), at = Z.lin + v4_cross(Z.ang, here);
-    for (int i = 0; i < 3; i++)
-        angle[i] = dt * w[i];
+    v4_store3(angle, dt * w);
     tg_so3_left_jacobian(angle, J);
     v4 turn = mat3_mul(then.R, mat3_mul_t(query->shape[which].R, Z.ang)) - Z.ang + w * v4_splat(by_dt);
-    for (int i = 0; i < 3; i++)
-        turn[i] += dt * (J[3 * i] * dV.ang[0] + J[3 * i + 1] * dV.ang[1] + J[3 * i + 2] * dV.ang[2]);
+    turn += dt * mat3_mul(mat3_from_rows(1, J), dV.ang);
     v4 shift = v4_splat(dt) * (dv + v4_cross(w, at)) - v4_cross(Z.ang, there - here) +
                query->velocity[which] * v4_splat(by_dt) - v4_cross(turn, there);
     add_motion(f, t->at.normal, 1, tg_motion_by_course(&t->at, which, shift, turn));
@@ -190,8 +188,8 @@ static frame_change frame_of(const forward *x, const tg_touch *t)
     const tg_model *m = x->m;
     const tg_change *c = x->d->c;
     frame_change f = {v4_zero(), v4_zero(), 0};
-    bool sizes =
-        tg_changes(c, m->offset.geom_size, 3 * m->ngeom) || tg_changes(c, m->offset.hfield_size, 4 * m->nhfield);
+    bool sizes = tg_changes(c, m->offset.geom_size, TG_SIZE_geom_size * m->ngeom) ||
+                 tg_changes(c, m->offset.hfield_size, TG_SIZE_hfield_size * m->nhfield);
     bool course = tg_has_course(&t->at);
     v4 n = t->at.normal;
     tg_query query;
@@ -217,8 +215,8 @@ static void friction_change(const forward *x, const tg_touch *t, const double *s
     const tg_law *law = &t->law;
     double *mu = x->d->mu + TG_AXES * x->block, mu_s = tg_law_number(p, law, law->friction[0]);
     mu[0] = t->factor * of_law(x, law, law->friction[0]);
-    mu[2] = of_law(x, law, law->friction[1]);
-    mu[3] = mu[4] = of_law(x, law, law->friction[2]);
+    mu[TG_AXIS_SPIN] = of_law(x, law, law->friction[1]);
+    mu[TG_AXIS_ROLL] = mu[TG_AXIS_ROLL2] = of_law(x, law, law->friction[2]);
     if (t->slip > 0)
     {
         double kinetic = tg_law_number(p, law, law->kinetic), scale = tg_law_number(p, law, law->slip_speed);
@@ -244,7 +242,7 @@ static void contact_change(const forward *x)
 {
     const tg_rows_change *d = x->d;
     const tg_touch *t = &x->w->rows->touch[x->c->index];
-    double *sigma = d->sigma + x->c->row, dt = d->settings->dt, speed[6] = {0};
+    double *sigma = d->sigma + x->c->row, dt = d->settings->dt, speed[TG_CONE_MAX] = {0};
     if (is_untouched(x, t))
         return;
     tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t, x->w->rows->problem);
@@ -273,7 +271,8 @@ static void add_bias(const forward *x, int first, int n, const double *dphi)
     const double *phi = x->w->rows->phi + x->c->row + first;
     if (x->d->bare)
         return;
-    double S[9], *sigma = x->d->sigma + x->c->row + first, ratio = x->d->c->dt / x->d->settings->dt;
+    mat33 S;
+    double *sigma = x->d->sigma + x->c->row + first, ratio = x->d->c->dt / x->d->settings->dt;
     tg_equality_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, first), n, phi, S);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
@@ -287,28 +286,22 @@ static v4 moved_anchor(const forward *x, int body, v4 at, int first)
     v4 moved = twist_at(Z, from_origin(x, body, at));
     if (x->d->c->params == NULL)
         return moved;
-    const double *data = x->d->c->params + x->m->offset.equality_data + 11 * x->c->index;
+    const double *data = x->d->c->params + TG_PARAM_INDEX(x->m, equality_data, x->c->index);
     return moved + mat3_mul_mem(tg_body_rotation(x->w, body), data + first);
 }
 
 /* Phi = Log(R_2 (R_1 R_rel)^T): dPhi = Jl^-1 turn_2 - Jr^-1 turn_1 */
-static void weld_turn(const forward *x, const tg_bond *b, double dphi[3])
+static void weld_turn(const forward *x, const tg_bond *b, vec3 dphi)
 {
-    double Jl[9], Jr[9];
+    mat33 Jl, Jr;
     v4 turn[2] = {tg_displacement(x->d->c, b->body[0]).ang, tg_displacement(x->d->c, b->body[1]).ang};
-    const double *data = TG_PARAM(x->w->params, equality_data) + 11 * x->c->index;
+    int at = TG_PARAM_INDEX(x->m, equality_data, x->c->index) + TG_EQUALITY_QUAT;
     if (x->d->c->params != NULL)
-        turn[0] +=
-            mat3_mul(tg_body_rotation(x->w, b->body[0]),
-                     tg_quaternion_turn(data + 6, x->d->c->params + x->m->offset.equality_data + 11 * x->c->index + 6));
-    tg_so3_left_jacobian_inverse(x->w->rows->phi + x->c->row + 3, Jl);
-    tg_so3_right_jacobian_inverse(x->w->rows->phi + x->c->row + 3, Jr);
-    for (int i = 0; i < 3; i++)
-    {
-        dphi[i] = 0;
-        for (int j = 0; j < 3; j++)
-            dphi[i] += Jl[3 * i + j] * turn[1][j] - Jr[3 * i + j] * turn[0][j];
-    }
+        turn[0] += mat3_mul(tg_body_rotation(x->w, b->body[0]),
+                            tg_quaternion_turn(x->w->params->value + at, x->d->c->params + at));
+    tg_so3_left_jacobian_inverse(x->w->rows->phi + x->c->row + DIM, Jl);
+    tg_so3_right_jacobian_inverse(x->w->rows->phi + x->c->row + DIM, Jr);
+    v4_store3(dphi, mat3_mul(mat3_from_rows(1, Jl), turn[1]) - mat3_mul(mat3_from_rows(1, Jr), turn[0]));
 }
 
 /* whether neither numbers of equalities, nor what this one couples, nor dt change */
@@ -327,19 +320,19 @@ static void bond_change(const forward *x)
     if (is_at_rest(x, change->moves && !(change->still[b->body[0]] && change->still[b->body[1]])))
         return;
     bool weld = x->m->equality_type[x->c->index] == TG_EQUALITY_WELD;
-    v4 anchor = moved_anchor(x, b->body[0], b->anchor, weld ? 3 : 0);
-    frame_change f = {moved_anchor(x, b->body[1], b->point, weld ? 0 : 3), v4_zero(), 0};
-    double dphi[3];
+    v4 anchor = moved_anchor(x, b->body[0], b->anchor, weld ? TG_EQUALITY_ANCHOR : 0);
+    frame_change f = {moved_anchor(x, b->body[1], b->point, weld ? 0 : TG_EQUALITY_ANCHOR), v4_zero(), 0};
+    vec3 dphi;
     bond_force(x, b, f);
     bond_rows(x, b, &x->d->next, f, x->d->sigma + x->c->row);
     if (x->d->turn != NULL)
         bond_rows(x, b, &x->d->spread, f, x->d->turn + x->c->row);
     v4_store3(dphi, f.point - anchor);
-    add_bias(x, 0, 3, dphi);
+    add_bias(x, 0, DIM, dphi);
     if (b->angular == 0)
         return;
     weld_turn(x, b, dphi);
-    add_bias(x, 3, 3, dphi);
+    add_bias(x, DIM, DIM, dphi);
 }
 
 /* ---- rows of dofs and tendons ---- */
@@ -411,17 +404,15 @@ static void add_coupled(const forward *x, bool tendon, int index, double factor)
 static void coupling_change(const forward *x)
 {
     const tg_model *m = x->m;
-    int at = m->offset.equality_data + 11 * x->c->index;
+    int at = TG_PARAM_INDEX(m, equality_data, x->c->index);
     if (is_at_rest(x, x->d->c->moves || tg_changes(x->d->c, m->offset.tendon_coef, m->npath)))
         return;
-    const double *data = x->w->params->value + at;
     int first = m->equality_obj1[x->c->index], second = m->equality_obj2[x->c->index];
     bool tendon = m->equality_type[x->c->index] == TG_EQUALITY_TENDON;
     tg_coupling k = tg_coupling_of(m, x->w, x->c->index, x->q);
     double e1 = coupled_error(x, tendon, first), e2 = coupled_error(x, tendon, second);
-    double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x;
-    double value = 0, slope = bend * e2, power = 1, below = 0;
-    for (int i = 0; i < (second < 0 ? 1 : 5); i++)
+    double value = 0, slope = k.bend * e2, power = 1, below = 0;
+    for (int i = 0; i < (second < 0 ? 1 : TG_COEFFICIENTS); i++)
     {
         value += of_param(x, at + i) * power;
         slope += of_param(x, at + i) * i * below;

@@ -40,12 +40,10 @@ void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const t
 tg_stiffness tg_fixed_force(v4 force, v4 torque, v4 point)
 {
     tg_stiffness K = {0};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < DIM; i++)
     {
-        v4 unit = v4_zero();
-        unit[i] = 1;
-        v4 lin = v4_cross(force, unit);
-        K.column[3 + i] = (spatial){lin, v4_cross(torque, unit) + v4_cross(point, lin)};
+        v4 unit = v4_unit_vector(i), lin = v4_cross(force, unit);
+        K.column[DIM + i] = (spatial){lin, v4_cross(torque, unit) + v4_cross(point, lin)};
     }
     return K;
 }
@@ -80,7 +78,7 @@ static void bond_side(const forward *x, const tg_constraint *c, const tg_bond *b
     if (node == 0)
         return;
     v4 origin = tg_node_origin(x->m, x->w, node), r = b->point - origin;
-    tg_lanes3 axes = tg_lanes3_scale(tg_lanes3_of(b->axis[0], b->axis[1], b->axis[2], v4_zero()), side == 0 ? -1 : 1);
+    tg_lanes3 axes = tg_lanes3_scale(mat3_transpose((mat3){{b->axis[0], b->axis[1], b->axis[2]}}), side == 0 ? -1 : 1);
     tg_row_lanes W = {0};
     *(angular ? &W.ang : &W.lin) = axes;
     spatial T = twist_of(x, field, b, side), at = {twist_at(T, r), T.ang};
@@ -88,7 +86,7 @@ static void bond_side(const forward *x, const tg_constraint *c, const tg_bond *b
     if (!angular && side == 1)
     {
         v4 o = T.ang - twist_of(x, field, b, 0).ang;
-        displaced.lin = tg_lanes3_add(displaced.lin, tg_lanes3_scale(tg_lanes3_cross(o, axes), -1));
+        displaced.lin = mat3_add(displaced.lin, tg_lanes3_scale(tg_lanes3_cross(o, axes), -1));
     }
     displaced = tg_row_lanes_add(tg_row_lanes_shift(displaced, r),
                                  tg_row_lanes_shift(error, side == 0 ? b->anchor - origin : r));
@@ -98,40 +96,28 @@ static void bond_side(const forward *x, const tg_constraint *c, const tg_bond *b
     tg_add_row_lanes(x->m, node, &W, field->along, to, x->d->ld);
 }
 
-/* rows of a 3 x 3 matrix, times a factor */
-static tg_lanes3 matrix_lanes(const double *A, double factor)
-{
-    tg_lanes3 out;
-    for (int j = 0; j < 3; j++)
-        out.c[j] = v4_set(factor * A[j], factor * A[3 + j], factor * A[6 + j], 0);
-    return out;
-}
-
 /* b = S Phi, Phi = point - anchor, or Log(R_2 (R_1 R_rel)^T) with dPhi = Jl^-1 turn_2 - Jr^-1 turn_1 */
 static tg_row_lanes bias_lanes(const forward *x, const tg_rows_island *island, const tg_constraint *c, int side,
                                bool angular)
 {
     tg_row_lanes out = {0};
-    const double *phi = x->w->rows->phi + c->row + (angular ? 3 : 0);
-    double S[9], sign = side == 0 ? -1 : 1;
+    int first = angular ? DIM : 0;
+    const double *phi = x->w->rows->phi + c->row + first;
+    double sign = side == 0 ? -1 : 1;
+    mat33 S, J;
     if (x->d->bare)
         return out;
-    tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, angular ? 3 : 0), 3, phi, S);
+    tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, first), DIM, phi, S);
     if (!angular)
     {
-        out.lin = matrix_lanes(S, sign);
+        out.lin = mat3_from_rows(sign, S);
         return out;
     }
-    double J[9], SJ[9] = {0};
     if (side == 0)
         tg_so3_right_jacobian_inverse(phi, J);
     else
         tg_so3_left_jacobian_inverse(phi, J);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            for (int k = 0; k < 3; k++)
-                SJ[3 * i + j] += S[3 * i + k] * J[3 * k + j];
-    out.ang = matrix_lanes(SJ, sign);
+    out.ang = mat3_product(mat3_from_rows(sign, S), mat3_from_rows(1, J));
     return out;
 }
 
@@ -139,11 +125,10 @@ static tg_row_lanes bias_lanes(const forward *x, const tg_rows_island *island, c
 static tg_stiffness moved_force(v4 F, v4 r)
 {
     tg_stiffness K;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < TWIST; i++)
     {
-        v4 unit = v4_zero();
-        unit[i % 3] = 1;
-        K.column[i] = (spatial){v4_zero(), v4_cross(i < 3 ? unit : v4_cross(unit, r), F)};
+        v4 unit = v4_unit_vector(i % DIM);
+        K.column[i] = (spatial){v4_zero(), v4_cross(i < DIM ? unit : v4_cross(unit, r), F)};
     }
     return K;
 }
@@ -242,14 +227,13 @@ static void tendon_derivatives(const forward *x, const scalar_row *s, int tendon
 static void coupling_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)
 {
     const tg_model *m = x->m;
-    const double *data = TG_PARAM(x->w->params, equality_data) + 11 * c->index;
     int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
     tg_coupling k = tg_coupling_of(m, x->w, c->index, x->q);
-    double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x, slope = 0;
+    double slope = 0;
     if (!x->d->bare)
         tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, 0), 1, x->w->rows->phi + c->row,
                                &slope);
-    scalar_row one = {c->row, 1, slope}, two = {c->row, -k.slope, slope}, curved = {c->row, -bend, 0};
+    scalar_row one = {c->row, 1, slope}, two = {c->row, -k.slope, slope}, curved = {c->row, -k.bend, 0};
     if (m->equality_type[c->index] != TG_EQUALITY_TENDON)
     {
         *entry(x, x->d->sigma_q, m->joint_dof[first], c->row) += slope;
@@ -264,7 +248,7 @@ static void coupling_derivatives(const forward *x, const tg_rows_island *island,
         return;
     tendon_derivatives(x, &two, second);
     const double *moment = tg_tendon_moment(m, x->w, second);
-    for (int i = 0; i < m->nv && bend != 0; i++)
+    for (int i = 0; i < m->nv && k.bend != 0; i++)
         for (int j = 0; j < m->nv; j++)
             add_hessian(x, &curved, i, j, moment[i] * moment[j]);
 }
@@ -272,22 +256,19 @@ static void coupling_derivatives(const forward *x, const tg_rows_island *island,
 /* Phi = range - |Log q|, row -a . x, a = Log q / |Log q|: da = (1 - a a^T) / |Log q| Jr^-1 dq */
 static void ball_limit_derivatives(const forward *x, const scalar_row *s, int joint)
 {
-    double unit[4], turn[3], J[9], angle = 0;
+    vec3 turn;
+    mat33 J;
+    double angle = tg_ball_turn(x->m, joint, x->q, turn);
     int dof = x->m->joint_dof[joint];
-    tg_quat_normalise(x->q + x->m->joint_q[joint], unit);
-    tg_quat_log(unit, turn);
     tg_so3_right_jacobian_inverse(turn, J);
-    for (int i = 0; i < 3; i++)
-        angle += turn[i] * turn[i];
-    angle = sqrt(angle);
-    for (int j = 0; j < 3; j++)
+    for (int j = 0; j < DIM; j++)
     {
         double along = 0;
-        for (int i = 0; i < 3; i++)
-            along += turn[i] / angle * J[3 * i + j];
+        for (int i = 0; i < DIM; i++)
+            along += turn[i] / angle * J[DIM * i + j];
         *entry(x, x->d->sigma_q, dof + j, s->row) -= s->slope * along;
-        for (int i = 0; i < 3; i++)
-            add_hessian(x, s, dof + i, dof + j, -(J[3 * i + j] - turn[i] / angle * along) / angle);
+        for (int i = 0; i < DIM; i++)
+            add_hessian(x, s, dof + i, dof + j, -(J[DIM * i + j] - turn[i] / angle * along) / angle);
     }
 }
 

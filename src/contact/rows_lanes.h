@@ -4,11 +4,8 @@
 
 #include "contact/rows.h"
 
-/* three numbers of four rows */
-typedef struct tg_lanes3
-{
-    v4 c[3];
-} tg_lanes3;
+/* three numbers of four rows: the columns of a matrix */
+typedef mat3 tg_lanes3;
 
 /* wrenches of four rows */
 typedef struct tg_row_lanes
@@ -16,15 +13,11 @@ typedef struct tg_row_lanes
     tg_lanes3 lin, ang;
 } tg_row_lanes;
 
-static inline tg_lanes3 tg_lanes3_of(v4 a, v4 b, v4 c, v4 d)
+/* of four 3-vectors, which are used up */
+static inline tg_lanes3 tg_lanes3_of(v4 a[V4_LANES])
 {
-    v4_transpose(&a, &b, &c, &d);
-    return (tg_lanes3){{a, b, c}};
-}
-
-static inline tg_lanes3 tg_lanes3_add(tg_lanes3 a, tg_lanes3 b)
-{
-    return (tg_lanes3){{a.c[0] + b.c[0], a.c[1] + b.c[1], a.c[2] + b.c[2]}};
+    v4_transpose_rows(a);
+    return (tg_lanes3){{a[0], a[1], a[2]}};
 }
 
 /* x x a of every row */
@@ -32,11 +25,6 @@ static inline tg_lanes3 tg_lanes3_cross(v4 x, tg_lanes3 a)
 {
     v4 x0 = v4_splat(x[0]), x1 = v4_splat(x[1]), x2 = v4_splat(x[2]);
     return (tg_lanes3){{x1 * a.c[2] - x2 * a.c[1], x2 * a.c[0] - x0 * a.c[2], x0 * a.c[1] - x1 * a.c[0]}};
-}
-
-static inline v4 tg_lanes3_dot(tg_lanes3 a, v4 x)
-{
-    return a.c[0] * v4_splat(x[0]) + a.c[1] * v4_splat(x[1]) + a.c[2] * v4_splat(x[2]);
 }
 
 static inline tg_lanes3 tg_lanes3_scale(tg_lanes3 a, double s)
@@ -47,7 +35,7 @@ static inline tg_lanes3 tg_lanes3_scale(tg_lanes3 a, double s)
 
 static inline tg_row_lanes tg_row_lanes_add(tg_row_lanes a, tg_row_lanes b)
 {
-    return (tg_row_lanes){tg_lanes3_add(a.lin, b.lin), tg_lanes3_add(a.ang, b.ang)};
+    return (tg_row_lanes){mat3_add(a.lin, b.lin), mat3_add(a.ang, b.ang)};
 }
 
 static inline tg_row_lanes tg_row_lanes_scale(tg_row_lanes a, double s)
@@ -59,21 +47,22 @@ static inline tg_row_lanes tg_row_lanes_scale(tg_row_lanes a, double s)
 static inline tg_row_lanes tg_row_lanes_cross(spatial V, tg_row_lanes f)
 {
     return (tg_row_lanes){tg_lanes3_cross(V.ang, f.lin),
-                          tg_lanes3_add(tg_lanes3_cross(V.ang, f.ang), tg_lanes3_cross(V.lin, f.lin))};
+                          mat3_add(tg_lanes3_cross(V.ang, f.ang), tg_lanes3_cross(V.lin, f.lin))};
 }
 
 /* wrenches at a point r as wrenches at the origin */
 static inline tg_row_lanes tg_row_lanes_shift(tg_row_lanes f, v4 r)
 {
-    f.ang = tg_lanes3_add(f.ang, tg_lanes3_cross(r, f.lin));
+    f.ang = mat3_add(f.ang, tg_lanes3_cross(r, f.lin));
     return f;
 }
 
 /* the power of every row along a twist in memory */
 static inline v4 tg_row_lanes_power(const tg_row_lanes *f, const double *x)
 {
+    const double *y = x + V4_LANES;
     return f->lin.c[0] * v4_splat(x[0]) + f->lin.c[1] * v4_splat(x[1]) + f->lin.c[2] * v4_splat(x[2]) +
-           f->ang.c[0] * v4_splat(x[4]) + f->ang.c[1] * v4_splat(x[5]) + f->ang.c[2] * v4_splat(x[6]);
+           f->ang.c[0] * v4_splat(y[0]) + f->ang.c[1] * v4_splat(y[1]) + f->ang.c[2] * v4_splat(y[2]);
 }
 
 /* the last dof that moves a node; the others are its parents (dof_parent) */

@@ -117,15 +117,21 @@ static void place_gradient(const reverse *r, int geom, pull displaced)
 {
     const tg_model *m = r->m;
     mat3 to_body = mat3_transpose(tg_body_rotation(r->w, m->geom_body[geom]));
-    tg_add3(r->g.params + m->offset.geom_pos + 3 * geom, mat3_mul(to_body, displaced.lin));
-    tg_add3(r->g.params + m->offset.geom_quat + 4 * geom, mat3_mul(to_body, displaced.ang));
+    tg_add3(r->g.params + TG_PARAM_INDEX(m, geom_pos, geom), mat3_mul(to_body, displaced.lin));
+    tg_add3(r->g.params + TG_PARAM_INDEX(m, geom_quat, geom), mat3_mul(to_body, displaced.ang));
+}
+
+int tg_size_index(const tg_model *m, int geom)
+{
+    return m->geom_type[geom] == TG_GEOM_HFIELD ? TG_PARAM_INDEX(m, hfield_size, m->geom_hfield[geom])
+                                                : TG_PARAM_INDEX(m, geom_size, geom);
 }
 
 int tg_size_count(int type)
 {
     static const int count[] = {
-        [TG_GEOM_PLANE] = 0,     [TG_GEOM_HFIELD] = 3,   [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2,
-        [TG_GEOM_ELLIPSOID] = 3, [TG_GEOM_CYLINDER] = 2, [TG_GEOM_BOX] = 3,    [TG_GEOM_MESH] = 3};
+        [TG_GEOM_PLANE] = 0,       [TG_GEOM_HFIELD] = DIM, [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2,
+        [TG_GEOM_ELLIPSOID] = DIM, [TG_GEOM_CYLINDER] = 2, [TG_GEOM_BOX] = DIM,  [TG_GEOM_MESH] = DIM};
     _Static_assert(sizeof count / sizeof count[0] == TG_GEOM_TYPE_COUNT, "one a type");
     return count[type];
 }
@@ -151,10 +157,8 @@ static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *q
     v4 arm = t->at.point - query->shape[which].x;
     place_gradient(r, geom, (pull){displaced.lin, displaced.ang + v4_cross(arm, displaced.lin)});
     const tg_model *m = r->m;
-    int first = m->geom_type[geom] == TG_GEOM_HFIELD ? m->offset.hfield_size + 4 * m->geom_hfield[geom]
-                                                     : m->offset.geom_size + 3 * geom;
     for (int k = 0; k < tg_size_count(m->geom_type[geom]); k++)
-        r->g.params[first + k] += size_gradient(t, query, which, k, g, displaced);
+        r->g.params[tg_size_index(m, geom) + k] += size_gradient(t, query, which, k, g, displaced);
 }
 
 /* A contact whose normal is that of where the geoms will be, x' = x + dt v, R' = Exp(dt w) R: what displaces these
@@ -169,22 +173,21 @@ static void course_reverse(const reverse *r, const tg_touch *t, const tg_query *
     int geom = which == 0 ? t->pair.first : t->pair.second, body = r->m->geom_body[geom];
     tg_placed then = tg_advanced(query, which);
     v4 s = v4_zero(), c = v4_zero(), v = query->velocity[which], w = query->spin[which], x = query->shape[which].x;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < DIM; i++)
     {
-        v4 unit = v4_zero();
-        unit[i] = 1;
+        v4 unit = v4_unit_vector(i);
         s[i] = apply(g, tg_motion_by_course(&t->at, which, unit, v4_zero()));
         c[i] = apply(g, tg_motion_by_course(&t->at, which, v4_zero(), unit));
     }
     v4 a = t->at.point - then.x, moment = c + v4_cross(a, s), turn_then = v4_zero();
     v4 back = mat3_mul(query->shape[which].R, mat3_mul_t(then.R, moment)); /* E^T */
-    double angle[3], Jl[9];
-    for (int i = 0; i < 3; i++)
-        angle[i] = r->dt * w[i];
+    vec3 angle;
+    mat33 Jl;
+    v4_store3(angle, r->dt * w);
     tg_so3_left_jacobian(angle, Jl);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            turn_then[i] += r->dt * Jl[3 * j + i] * moment[j];
+    for (int i = 0; i < DIM; i++)
+        for (int j = 0; j < DIM; j++)
+            turn_then[i] += r->dt * Jl[DIM * j + i] * moment[j];
     *r->gdt += v4_dot(s, v + v4_cross(w, a)) + v4_dot(c, w);
     v4 gv = s * v4_splat(r->dt);
     pull displaced = {v4_cross(gv, w), back - moment - v4_cross(then.x - x, s)};
@@ -280,38 +283,35 @@ static void touch_reverse(const reverse *r, const tg_touch *t, int row, double g
 /* ---- equalities between bodies ---- */
 
 /* gradient of Phi = Log(R_2 (R_1 R_rel)^T): Jl^-T for body 2, -Jr^-T for body 1 */
-static void weld_turns(const double phi[3], const double gphi[3], v4 turn[2])
+static void weld_turns(const vec3 phi, const vec3 gphi, v4 turn[2])
 {
-    double Jl[9], Jr[9];
+    mat33 Jl, Jr;
     tg_so3_left_jacobian_inverse(phi, Jl);
     tg_so3_right_jacobian_inverse(phi, Jr);
-    turn[0] = turn[1] = v4_zero();
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-        {
-            turn[1][i] += Jl[3 * j + i] * gphi[j];
-            turn[0][i] -= Jr[3 * j + i] * gphi[j];
-        }
+    vec3 of[2] = {{0}};
+    mat33_mul_t_add(Jr, gphi, of[0]);
+    mat33_mul_t_add(Jl, gphi, of[1]);
+    turn[0] = -v4_load3(of[0]);
+    turn[1] = v4_load3(of[1]);
 }
 
 static void weld_parameters(const reverse *r, const tg_constraint *c, const tg_bond *b, const pull displaced[2])
 {
-    const double *data = TG_PARAM(r->w->params, equality_data) + 11 * c->index;
-    double *g = r->g.params + r->m->offset.equality_data + 11 * c->index;
+    const double *data = TG_PARAM_OF(r->w->params, equality_data, c->index);
+    double *g = r->g.params + TG_PARAM_INDEX(r->m, equality_data, c->index);
     bool weld = r->m->equality_type[c->index] == TG_EQUALITY_WELD;
     for (int k = 0; k < 2; k++)
     {
-        v4 local = mat3_mul_t(tg_body_rotation(r->w, b->body[k]), displaced[k].lin);
-        for (int i = 0; i < 3; i++)
-            g[(weld == (k == 0) ? 3 : 0) + i] += local[i];
+        int first = weld == (k == 0) ? TG_EQUALITY_ANCHOR : 0;
+        tg_add3(g + first, mat3_mul_t(tg_body_rotation(r->w, b->body[k]), displaced[k].lin));
     }
     if (b->angular == 0)
         return;
     v4 turn = mat3_mul_t(tg_body_rotation(r->w, b->body[0]), displaced[0].ang);
-    double T[12];
-    tg_quat_raw_tangent(data + 6, T);
-    for (int i = 0; i < 4; i++)
-        g[6 + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
+    double T[DIM * QUAT];
+    tg_quat_raw_tangent(data + TG_EQUALITY_QUAT, T);
+    for (int i = 0; i < QUAT; i++)
+        g[TG_EQUALITY_QUAT + i] += T[i] * turn[0] + T[QUAT + i] * turn[1] + T[2 * QUAT + i] * turn[2];
 }
 
 /* the point is one of body 2; its error is seen from the anchor, one of body 1 */
@@ -322,7 +322,7 @@ static void bond_reverse(const reverse *r, const tg_constraint *c, const double 
     v4 turn[2] = {v4_zero(), v4_zero()};
     v4 error = gphi != NULL ? v4_load3(gphi) : v4_zero();
     if (gphi != NULL && b->angular > 0)
-        weld_turns(r->w->rows->phi + c->row + 3, gphi + 3, turn);
+        weld_turns(r->w->rows->phi + c->row + DIM, gphi + DIM, turn);
     v4 o = twist_of(r, b->body[1]).ang - twist_of(r, b->body[0]).ang;
     displaced[0] = (pull){-error, turn[0]};
     displaced[1] = (pull){error + v4_cross(F.lin, o), turn[1]};
@@ -359,19 +359,17 @@ static void tendon_reverse(const reverse *r, int tendon, double g, double f)
 static void coupling_reverse(const reverse *r, const tg_constraint *c, double f, double gphi)
 {
     const tg_model *m = r->m;
-    const double *data = TG_PARAM(r->w->params, equality_data) + 11 * c->index;
     int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
     tg_coupling k = tg_coupling_of(m, r->w, c->index, r->q);
     bool tendon = m->equality_type[c->index] == TG_EQUALITY_TENDON;
     double x2 = second < 0 ? 0
                 : tendon   ? tg_tendon_rate(m, r->w, second, r->term->x)
                            : r->term->x[m->joint_dof[second]];
-    double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x;
-    double g1 = gphi, g2 = second < 0 ? 0 : -k.slope * gphi - f * bend * x2;
+    double g1 = gphi, g2 = second < 0 ? 0 : -k.slope * gphi - f * k.bend * x2;
     if (r->g.params != NULL)
     {
-        double *g = r->g.params + m->offset.equality_data + 11 * c->index, power = 1, below = 0;
-        for (int i = 0; i < (second < 0 ? 1 : 5); i++)
+        double *g = r->g.params + TG_PARAM_INDEX(m, equality_data, c->index), power = 1, below = 0;
+        for (int i = 0; i < (second < 0 ? 1 : TG_COEFFICIENTS); i++)
         {
             g[i] -= gphi * power + f * x2 * i * below;
             below = power;
@@ -403,20 +401,15 @@ static void coupling_reverse(const reverse *r, const tg_constraint *c, double f,
 static void ball_limit_reverse(const reverse *r, int joint, double f, double gphi)
 {
     const double *x = r->term->x + r->m->joint_dof[joint];
-    double unit[4], turn[3], J[9], across[3], along = 0, angle = 0;
-    tg_quat_normalise(r->q + r->m->joint_q[joint], unit);
-    tg_quat_log(unit, turn);
+    mat33 J;
+    vec3 turn, across;
+    double along = 0, angle = tg_ball_turn(r->m, joint, r->q, turn);
     tg_so3_right_jacobian_inverse(turn, J);
-    for (int i = 0; i < 3; i++)
-        angle += turn[i] * turn[i];
-    angle = sqrt(angle);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < DIM; i++)
         along += turn[i] / angle * x[i];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < DIM; i++)
         across[i] = -f * (x[i] - along * turn[i] / angle) / angle - gphi * turn[i] / angle;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            r->g.q[r->m->joint_dof[joint] + i] += J[3 * j + i] * across[j];
+    mat33_mul_t_add(J, across, r->g.q + r->m->joint_dof[joint]);
 }
 
 static void joint_limit_reverse(const reverse *r, const tg_constraint *c, double f, double gphi)

@@ -101,7 +101,7 @@ static void list_colliders(tg_space *s, const tg_model *m)
             s->collider[s->ncollider++] = g;
             continue;
         }
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < DIM; k++)
         {
             s->bounds.centre[k][g] = 0;
             s->bounds.half[k][g] = -INFINITY;
@@ -134,14 +134,14 @@ static void shape_geoms(const tg_model *m, const tg_work *w)
     {
         tg_terrain *t = &space->terrain[i];
         *t = (tg_terrain){m->hfield_nrow[i], m->hfield_ncol[i], m->elevation + m->hfield_elevation[i], {0}};
-        memcpy(t->size, TG_PARAM(p, hfield_size) + 4 * i, sizeof t->size);
+        memcpy(t->size, TG_PARAM_OF(p, hfield_size, i), sizeof t->size);
     }
     for (int g = 0; g < m->ngeom; g++)
     {
         tg_placed *s = &space->placed[g];
         s->type = (tg_geom_type)m->geom_type[g];
-        memcpy(s->size, TG_PARAM(p, geom_size) + 3 * g, 3 * sizeof *s->size);
-        s->size[3] = 0;
+        memset(s->size, 0, sizeof s->size);
+        memcpy(s->size, TG_PARAM_OF(p, geom_size, g), TG_SIZE_geom_size * sizeof *s->size);
         s->polytope = s->type == TG_GEOM_BOX    ? &tg_unit_cube
                       : s->type == TG_GEOM_MESH ? m->mesh_polytope[m->geom_mesh[g]]
                                                 : NULL;
@@ -155,7 +155,7 @@ TG_INLINE void place_geom(const tg_model *m, const tg_work *w, int g)
     tg_placed *s = &w->space->placed[g];
     int body = m->geom_body[g];
     mat3 R = tg_body_rotation(w, body);
-    s->x = v4_load(w->body_pos + 4 * body) + mat3_mul_mem(R, TG_PARAM(p, geom_pos) + 3 * g);
+    s->x = tg_body_point(w, body, TG_PARAM_OF(p, geom_pos, g));
     s->R = mat3_product(R, mat3_load(p->geom_rot + MAT3_SIZE * g));
 }
 
@@ -223,13 +223,13 @@ static void bound_geom(const tg_work *w, int g, double grow)
     const tg_params *p = w->params;
     const tg_placed *s = &w->space->placed[g];
     tg_bounds *b = &w->space->bounds;
-    const double *half = p->geom_half + 4 * g;
+    const double *half = p->geom_half + V4_LANES * g;
     double more = w->space->margin[g] + grow;
     v4 centre = tg_geom_centre(w, g), h = v4_splat(INFINITY);
     if (half[0] < INFINITY)
         h = absolute(s->R.c[0]) * v4_splat(half[0]) + absolute(s->R.c[1]) * v4_splat(half[1]) +
             absolute(s->R.c[2]) * v4_splat(half[2]) + v4_splat(more);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < DIM; k++)
     {
         b->centre[k][g] = centre[k];
         b->half[k][g] = h[k];
@@ -244,7 +244,7 @@ static bool clear_of_plane(const tg_space *s, int plane, int g, double more)
     const tg_bounds *b = &s->bounds;
     v4 n = p->R.c[2], across = absolute(n);
     double height = -v4_dot(n, p->x), box = 0;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < DIM; k++)
     {
         height += n[k] * b->centre[k][g];
         box += across[k] * b->half[k][g];

@@ -75,7 +75,7 @@ void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair);
 static inline v4 tg_geom_centre(const tg_work *w, int geom)
 {
     const tg_placed *s = &w->space->placed[geom];
-    return s->x + mat3_mul_mem(s->R, w->params->geom_centre + 4 * geom);
+    return s->x + mat3_mul_mem(s->R, w->params->geom_centre + V4_LANES * geom);
 }
 
 /* Pairs whose bounds, grown by their margins and half of `grow` each, overlap. After tg_space_update. */

@@ -19,15 +19,15 @@
 static tg_law declared_law(const tg_model *m, int pair)
 {
     const tg_param_offsets *at = &m->offset;
-    return (tg_law){
-        .condim = m->pair_condim[pair],
-        .friction = {at->pair_friction + 3 * pair, at->pair_friction + 3 * pair + 1, at->pair_friction + 3 * pair + 2},
-        .kinetic = at->pair_kinetic + pair,
-        .slip_speed = at->pair_slip_speed + pair,
-        .restitution = at->pair_restitution + pair,
-        .compliance = {at->pair_compliance + pair, -1},
-        .damping = {at->pair_damping + pair, -1},
-        .margin = {at->pair_margin + pair, -1}};
+    int friction = TG_PARAM_INDEX(m, pair_friction, pair);
+    return (tg_law){.condim = m->pair_condim[pair],
+                    .friction = {friction, friction + 1, friction + 2},
+                    .kinetic = at->pair_kinetic + pair,
+                    .slip_speed = at->pair_slip_speed + pair,
+                    .restitution = at->pair_restitution + pair,
+                    .compliance = {at->pair_compliance + pair, -1},
+                    .damping = {at->pair_damping + pair, -1},
+                    .margin = {at->pair_margin + pair, -1}};
 }
 
 /* the geom whose number counts: the one of higher priority, else the larger number, else the first */
@@ -48,12 +48,10 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
     tg_law law = {.compliance = {at->geom_compliance + a, at->geom_compliance + b},
                   .damping = {at->geom_damping + a, at->geom_damping + b},
                   .margin = {at->geom_margin + a, at->geom_margin + b}};
-    for (int i = 0; i < 3; i++)
-    {
-        const double *friction = TG_PARAM(p, geom_friction) + i;
-        law.friction[i] = at->geom_friction + i + 3 * stronger(m, pair, friction[3 * a], friction[3 * b]);
-    }
-    int slider = (law.friction[0] - at->geom_friction) / 3;
+    const double *mu_a = TG_PARAM_OF(p, geom_friction, a), *mu_b = TG_PARAM_OF(p, geom_friction, b);
+    for (int i = 0; i < DIM; i++)
+        law.friction[i] = TG_PARAM_INDEX(m, geom_friction, stronger(m, pair, mu_a[i], mu_b[i])) + i;
+    int slider = stronger(m, pair, mu_a[0], mu_b[0]);
     law.condim = m->geom_condim[stronger(m, pair, m->geom_condim[a], m->geom_condim[b])];
     law.kinetic = at->geom_kinetic + slider;
     law.slip_speed = at->geom_slip_speed + slider;
@@ -149,8 +147,8 @@ void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, co
     t->bond.axis[0] = at->normal;
     t->bond.body[0] = body[0];
     t->bond.body[1] = body[1];
-    t->bond.linear = law->condim == 1 ? 1 : 3;
-    t->bond.angular = law->condim > 3 ? law->condim - 3 : 0;
+    t->bond.linear = law->condim == 1 ? 1 : DIM;
+    t->bond.angular = law->condim > DIM ? law->condim - DIM : 0;
     tangents(at->normal, &t->bond.axis[1], &t->bond.axis[2]);
 }
 
@@ -362,7 +360,7 @@ static int next_neighbour(const tg_model *m, const tg_work *w, int geom, int k)
 
 static bool in_bounds(const tg_bounds *b, int geom, v4 x)
 {
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < DIM; k++)
         if (!(fabs(x[k] - b->centre[k][geom]) <= b->half[k][geom]))
             return false;
     return true;

@@ -17,8 +17,8 @@
 /* How the frame follows the six units of a twist. */
 typedef struct frame_motion
 {
-    v4 point[6], turn[6];
-    double gap[6];
+    v4 point[TWIST], turn[TWIST];
+    double gap[TWIST];
 } frame_motion;
 
 typedef struct forward
@@ -35,12 +35,6 @@ typedef struct forward
     bool ahead;
 } forward;
 
-static v4 unit_vector(int i)
-{
-    static const v4 unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
-    return unit[i];
-}
-
 /* ---- the frame ---- */
 
 static void add_motion(frame_motion *f, int i, v4 n, tg_point_motion motion)
@@ -54,18 +48,18 @@ static void add_motion(frame_motion *f, int i, v4 n, tg_point_motion motion)
 static void frame_by_twists(forward *x)
 {
     v4 n = x->t->at.normal;
-    tg_point_motion motion[6];
+    tg_point_motion motion[TWIST];
     tg_motion_by_units(&x->t->at, motion);
     for (int side = 0; side < 2; side++)
     {
         frame_motion *f = &x->moved[side];
         double sign = side == 0 ? -1 : 1;
-        for (int i = 0; i < 6 && x->node[side] != 0; i++)
+        for (int i = 0; i < TWIST && x->node[side] != 0; i++)
         {
-            v4 e = unit_vector(i % 3), along = side == 0 ? e : v4_zero();
+            v4 e = v4_unit_vector(i % DIM), along = side == 0 ? e : v4_zero();
             v4 turn = v4_cross(n, motion[i].normal) * v4_splat(sign), point = motion[i].point * v4_splat(sign);
-            f->point[i] = i < 3 ? along + point : point;
-            f->turn[i] = i < 3 ? turn : along - n * v4_splat(v4_dot(n, along)) + turn;
+            f->point[i] = i < DIM ? along + point : point;
+            f->turn[i] = i < DIM ? turn : along - n * v4_splat(v4_dot(n, along)) + turn;
             f->gap[i] = sign * motion[i].distance;
         }
     }
@@ -83,15 +77,15 @@ typedef struct course
 static course course_of(const forward *x, const tg_query *query, int which)
 {
     tg_placed then = tg_advanced(query, which);
-    double dt = x->d->settings->dt, angle[3], J[9];
+    double dt = x->d->settings->dt;
+    vec3 angle;
+    mat33 J;
     v4 p = x->t->at.point, w = query->spin[which];
     course c = {.x = query->shape[which].x - p, .then = then.x - p, .w = w, .dt = dt};
     c.E = mat3_product(then.R, mat3_transpose(query->shape[which].R));
-    for (int i = 0; i < 3; i++)
-        angle[i] = dt * w[i];
+    v4_store3(angle, dt * w);
     tg_so3_left_jacobian(angle, J);
-    for (int j = 0; j < 3; j++)
-        c.Jl.c[j] = v4_set(dt * J[j], dt * J[3 + j], dt * J[6 + j], 0);
+    c.Jl = mat3_from_rows(dt, J);
     return c;
 }
 
@@ -106,14 +100,14 @@ static void frame_by_course(forward *x)
         if (x->node[k] == 0)
             continue;
         course c = course_of(x, &query, k);
-        for (int i = 0; i < 6; i++)
+        for (int i = 0; i < TWIST; i++)
         {
-            v4 e = unit_vector(i % 3), at = i < 3 ? e : v4_cross(e, c.x), zero = v4_zero();
-            v4 turn = i < 3 ? zero : mat3_mul(c.E, e) - e;
-            v4 shift = v4_splat(c.dt) * v4_cross(c.w, at) - (i < 3 ? zero : v4_cross(e, c.then - c.x));
+            v4 e = v4_unit_vector(i % DIM), at = i < DIM ? e : v4_cross(e, c.x), zero = v4_zero();
+            v4 turn = i < DIM ? zero : mat3_mul(c.E, e) - e;
+            v4 shift = v4_splat(c.dt) * v4_cross(c.w, at) - (i < DIM ? zero : v4_cross(e, c.then - c.x));
             shift -= v4_cross(turn, c.then);
             add_motion(&x->moved[k], i, n, tg_motion_by_course(&x->t->at, k, shift, turn));
-            turn = i < 3 ? zero : mat3_mul(c.Jl, e);
+            turn = i < DIM ? zero : mat3_mul(c.Jl, e);
             shift = v4_splat(c.dt) * at - v4_cross(turn, c.then);
             add_motion(&x->rate[k], i, n, tg_motion_by_course(&x->t->at, k, shift, turn));
         }
@@ -124,7 +118,7 @@ static void frame_by_course(forward *x)
 static void add_spin(const forward *x, frame_motion *f)
 {
     v4 n = x->t->at.normal, spin = v4_cross(n, tg_touch_spin(x->w->rows, n));
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < TWIST; i++)
         f->turn[i] += n * v4_splat(v4_dot(spin, f->turn[i]));
 }
 
@@ -146,12 +140,12 @@ static spatial twist_here(const forward *x, const tg_twists *field, int side)
 }
 
 /* rows first .. first + 3, times the weights */
-static row_batch batch_of(const forward *x, const tg_twists *field, int first, const double weight[4])
+static row_batch batch_of(const forward *x, const tg_twists *field, int first, const double weight[V4_LANES])
 {
     const tg_bond *b = &x->t->bond;
     spatial T = spatial_sub(twist_here(x, field, 1), twist_here(x, field, 0));
-    v4 lin[4], ang[4];
-    for (int i = 0; i < 4; i++)
+    v4 lin[V4_LANES], ang[V4_LANES];
+    for (int i = 0; i < V4_LANES; i++)
     {
         int row = first + i;
         v4 factor = v4_splat(weight[i]);
@@ -159,10 +153,10 @@ static row_batch batch_of(const forward *x, const tg_twists *field, int first, c
         ang[i] = row >= b->linear && row < b->linear + b->angular ? factor * b->axis[row - b->linear] : v4_zero();
     }
     row_batch out = {.gap = v4_zero()};
-    out.W.lin = tg_lanes3_of(lin[0], lin[1], lin[2], lin[3]);
-    out.W.ang = tg_lanes3_of(ang[0], ang[1], ang[2], ang[3]);
+    out.W.lin = tg_lanes3_of(lin);
+    out.W.ang = tg_lanes3_of(ang);
     out.point = tg_lanes3_scale(tg_lanes3_cross(T.ang, out.W.lin), -1);
-    out.turn = tg_lanes3_scale(tg_lanes3_add(tg_lanes3_cross(T.lin, out.W.lin), tg_lanes3_cross(T.ang, out.W.ang)), -1);
+    out.turn = tg_lanes3_scale(mat3_add(tg_lanes3_cross(T.lin, out.W.lin), tg_lanes3_cross(T.ang, out.W.ang)), -1);
     return out;
 }
 
@@ -170,11 +164,10 @@ static row_batch batch_of(const forward *x, const tg_twists *field, int first, c
 static tg_row_lanes pull_back(const row_batch *b, const frame_motion *f)
 {
     tg_row_lanes out;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < TWIST; i++)
     {
-        v4 sum =
-            tg_lanes3_dot(b->point, f->point[i]) + tg_lanes3_dot(b->turn, f->turn[i]) + b->gap * v4_splat(f->gap[i]);
-        *(i < 3 ? &out.lin.c[i] : &out.ang.c[i - 3]) = sum;
+        v4 sum = mat3_mul(b->point, f->point[i]) + mat3_mul(b->turn, f->turn[i]) + b->gap * v4_splat(f->gap[i]);
+        *(i < DIM ? &out.lin.c[i] : &out.ang.c[i - DIM]) = sum;
     }
     return out;
 }
@@ -225,7 +218,7 @@ static void add_batch(const forward *x, const tg_twists *field, const row_batch 
 static void add_start(const forward *x, double slope)
 {
     const tg_rows_forward *d = x->d;
-    row_batch b = batch_of(x, &d->start, 0, (const double[4]){slope});
+    row_batch b = batch_of(x, &d->start, 0, (const double[V4_LANES]){slope});
     add_batch(x, &d->start, &b, 0, d->sigma_q, d->sigma_v);
     for (int side = 0; side < 2; side++)
     {
@@ -238,7 +231,7 @@ static void add_start(const forward *x, double slope)
 static void contact_rows(const forward *x, tg_bias_slope slope)
 {
     const tg_rows_forward *d = x->d;
-    static const double ones[4] = {1, 1, 1, 1};
+    static const double ones[V4_LANES] = {1, 1, 1, 1};
     for (int first = 0; first < x->c->rows; first += V4_LANES)
     {
         row_batch b = batch_of(x, &d->next, first, ones);
@@ -275,13 +268,13 @@ static void contact_friction(const forward *x, int block)
     const tg_rows_forward *d = x->d;
     const tg_touch *t = x->t;
     int nv = x->m->nv;
-    if (x->c->rows < 3 || t->slip == 0 || tg_law_number(x->w->params, &t->law, t->law.kinetic) == 1)
+    if (x->c->rows < DIM || t->slip == 0 || tg_law_number(x->w->params, &t->law, t->law.kinetic) == 1)
         return;
     double *by_q = d->friction + 2 * (size_t)nv * (size_t)block, *by_v = by_q + nv,
            slope = friction_slope(x->w->params, t);
     const double *speed = x->w->rows->speed + x->c->row;
-    row_batch b =
-        batch_of(x, &d->start, 0, (const double[4]){0, slope * speed[1] / t->slip, slope * speed[2] / t->slip, 0});
+    row_batch b = batch_of(x, &d->start, 0,
+                           (const double[V4_LANES]){0, slope * speed[1] / t->slip, slope * speed[2] / t->slip, 0});
     d->slipping[block] = true;
     memset(by_q, 0, sizeof(double) * 2 * (size_t)nv);
     for (int side = 0; side < 2; side++)
@@ -317,11 +310,11 @@ static void combine_force(const forward *x, v4 *F, v4 *torque)
  * from there: what is at the contact point moves by lin + ang x arm */
 static void from_origin(tg_stiffness *K, v4 arm)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < DIM; i++)
     {
-        v4 shift = v4_cross(unit_vector(i), arm);
-        for (int j = 0; j < 3; j++)
-            K->column[3 + i] = spatial_axpy(K->column[3 + i], shift[j], K->column[j]);
+        v4 shift = v4_cross(v4_unit_vector(i), arm);
+        for (int j = 0; j < DIM; j++)
+            K->column[DIM + i] = spatial_axpy(K->column[DIM + i], shift[j], K->column[j]);
     }
 }
 
@@ -331,10 +324,10 @@ static tg_stiffness force_motion(const forward *x, const frame_motion *f, int a,
 {
     tg_stiffness K;
     double sign = a == 0 ? -1 : 1;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < TWIST; i++)
     {
-        v4 unit = own ? unit_vector(i % 3) : v4_zero();
-        v4 turn = i < 3 ? f->turn[i] : f->turn[i] - unit, point = i < 3 ? f->point[i] - unit : f->point[i];
+        v4 unit = own ? v4_unit_vector(i % DIM) : v4_zero();
+        v4 turn = i < DIM ? f->turn[i] : f->turn[i] - unit, point = i < DIM ? f->point[i] - unit : f->point[i];
         v4 lin = v4_cross(turn, F), ang = v4_cross(turn, torque) + v4_cross(point, F) + v4_cross(x->arm[a], lin);
         K.column[i] = spatial_scale((spatial){lin, ang}, sign);
     }
@@ -346,10 +339,10 @@ static tg_stiffness force_motion(const forward *x, const frame_motion *f, int a,
 static void add_turned(const forward *x, int side, const tg_stiffness *rate, tg_stiffness *K)
 {
     spatial V = spatial_load(x->d->start.node + SPATIAL_SIZE * x->node[side]);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < TWIST; i++)
     {
-        v4 e = unit_vector(i % 3), zero = v4_zero();
-        spatial turned = motion_cross(V, i < 3 ? (spatial){e, zero} : (spatial){zero, e});
+        v4 e = v4_unit_vector(i % DIM), zero = v4_zero();
+        spatial turned = motion_cross(V, i < DIM ? (spatial){e, zero} : (spatial){zero, e});
         K->column[i] = spatial_sub(K->column[i], tg_stiffness_mul(rate, turned));
     }
 }

@@ -22,7 +22,7 @@ tg_units tg_units_of(double lever, double share)
 static bool joint_turns(const tg_model *m, int dof)
 {
     int joint = m->dof_joint[dof], type = m->joint_type[joint];
-    return type == TG_JOINT_FREE ? dof >= m->joint_dof[joint] + 3 : type != TG_JOINT_SLIDE;
+    return type == TG_JOINT_FREE ? dof >= m->joint_dof[joint] + DIM : type != TG_JOINT_SLIDE;
 }
 
 /* row k of a constraint */

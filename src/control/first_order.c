@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "control/unknowns.h"
+#include "math/dense.h"
 
 static const uint32_t minimiser_cookie = 0x74674d49u;
 
@@ -247,14 +248,6 @@ static tg_status run_adam(tg_minimiser *s, run *at, tg_stop *stop)
 
 /* ---- L-BFGS and descent ---- */
 
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* way = -H g by the two loops over the kept pairs; components that bounds hold do not move. */
 static void choose_way(tg_minimiser *s)
 {
@@ -267,25 +260,25 @@ static void choose_way(tg_minimiser *s)
     for (int i = 0; i < s->kept; i++) /* from the newest to the oldest */
     {
         int at = (s->newest - i + memory) % memory;
-        s->part[at] = dot(n, s->first + at * n, s->way) / s->curvature[at];
+        s->part[at] = tg_dot(n, s->first + at * n, s->way) / s->curvature[at];
         for (int k = 0; k < n; k++)
             s->way[k] -= s->part[at] * s->second[at * n + k];
     }
     const double *y = s->second + s->newest * n;
-    double scale = s->curvature[s->newest] / dot(n, y, y);
+    double scale = s->curvature[s->newest] / tg_dot(n, y, y);
     for (int k = 0; k < n; k++)
         s->way[k] *= scale;
     for (int i = s->kept - 1; i >= 0; i--)
     {
         int at = (s->newest - i + memory) % memory;
-        double part = s->part[at] - dot(n, s->second + at * n, s->way) / s->curvature[at];
+        double part = s->part[at] - tg_dot(n, s->second + at * n, s->way) / s->curvature[at];
         for (int k = 0; k < n; k++)
             s->way[k] += part * s->first[at * n + k];
     }
     for (int k = 0; k < n; k++)
         if (tg_map_held(&s->map, s->z, s->g[k], k))
             s->way[k] = 0;
-    if (!(dot(n, s->way, s->g) < 0)) /* pairs of another face of the bounds: start again */
+    if (!(tg_dot(n, s->way, s->g) < 0)) /* pairs of another face of the bounds: start again */
     {
         s->kept = 0;
         choose_way(s);
@@ -302,8 +295,8 @@ static void keep_pair(tg_minimiser *s)
         change[k] = s->z_try[k] - s->z[k];
         turn[k] = s->g_try[k] - s->g[k];
     }
-    double curvature = dot(n, change, turn);
-    if (!(curvature > DBL_EPSILON * sqrt(dot(n, change, change) * dot(n, turn, turn))))
+    double curvature = tg_dot(n, change, turn);
+    if (!(curvature > DBL_EPSILON * sqrt(tg_dot(n, change, change) * tg_dot(n, turn, turn))))
         return;
     s->curvature[at] = curvature;
     s->newest = at;

@@ -127,9 +127,28 @@ static inline v4 tg_node_origin(const tg_model *m, const tg_work *w, int node)
     return tree < 0 ? v4_zero() : v4_load(w->body_pos + 4 * m->tree_body[tree]);
 }
 
+/* where the body's frame has its origin, world */
+static inline v4 tg_body_position(const tg_work *w, int body)
+{
+    return v4_load(w->body_pos + V4_LANES * body);
+}
+
 static inline mat3 tg_body_rotation(const tg_work *w, int body)
 {
     return mat3_load(w->body_rot + MAT3_SIZE * body);
+}
+
+/* a point of a body, given in its frame, in the world */
+static inline v4 tg_body_point(const tg_work *w, int body, const double *local)
+{
+    return tg_body_position(w, body) + mat3_mul_mem(tg_body_rotation(w, body), local);
+}
+
+/* the centre of mass of a body, from the origin of its node's spatial vectors */
+static inline v4 tg_body_centre(const tg_model *m, const tg_work *w, int body)
+{
+    return tg_body_position(w, body) - tg_node_origin(m, w, m->body_node[body]) +
+           mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM_OF(w->params, body_com, body));
 }
 
 /* ---- checks at the boundary ---- */

@@ -34,6 +34,15 @@ void tg_syrk_n(int n, int k, const double *A, int lda, tg_gemm_mode mode, double
 /* C (n x n, symmetric) from A^T A, A (k x n); triangles as above. */
 void tg_syrk_t(int n, int k, const double *A, int lda, tg_gemm_mode mode, double *C, int ldc);
 
+/* the dot product of n numbers, one after the other */
+static inline double tg_dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
 /* flags of a triangular matrix T; of T only the triangle named is read, and not its diagonal with TG_TRI_UNIT */
 enum
 {
@@ -90,9 +99,7 @@ void tg_lu_solve_t(int n, const double *LU, int ld, const int *pivot, int column
  * largest remaining norm. Returns the rank: how many leading |R_kk| exceed tolerance times the largest column norm of A
  * (without exchanges: that were met before the first that does not). */
 int tg_qr(int m, int n, double *A, int lda, double *tau, int *order, double tolerance, double *work);
-/* X (m x columns) <- Q X or Q^T X, with count = min(m, n) reflections; work has `columns` entries */
-void tg_qr_apply(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
-                 double *work);
+/* X (m x columns) <- Q^T X, with count = min(m, n) reflections; work has `columns` entries */
 void tg_qr_apply_t(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
                    double *work);
 /* Least squares: for every column b of B (max(m, n) x columns, b in the first m rows) the x that minimises |A x - b|

@@ -318,7 +318,7 @@ static int chol_upper_flat(int n, double *A, int lda)
         return bad;
     return n - j == 1   ? chol_upper_last(1, j, A, lda)
            : n - j == 2 ? chol_upper_last(2, j, A, lda)
-                        : chol_upper_last(3, j, A, lda);
+                        : chol_upper_last(LAST, j, A, lda);
 }
 
 /* [A11 A12; . A22]: U11 from A11, U12 = U11^-T A12, U22 from A22 - U12^T U12 */
@@ -452,7 +452,7 @@ static int eliminate(int k, int m, int n, double *A, ptrdiff_t lda)
     case 2:
         return k + eliminate_rows(2, m - k, columns, u, lda);
     default:
-        return k + eliminate_rows(3, m - k, columns, u, lda);
+        return k + eliminate_rows(V4_LANES - 1, m - k, columns, u, lda);
     }
 }
 

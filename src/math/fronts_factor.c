@@ -5,12 +5,13 @@
 #include "math/dense.h"
 #include "math/fronts.h"
 #include "math/lanes.h"
+#include "math/vec3.h"
 
 enum
 {
-    SMALL = 32, /* unknowns of a front's own for which calls cost more than work */
-    FREE = 6,   /* of one free body */
-    ROWS = 6,   /* a tile of an update: 6 x 8 */
+    SMALL = 32,   /* unknowns of a front's own for which calls cost more than work */
+    FREE = TWIST, /* of one free body */
+    ROWS = 6,     /* a tile of an update: 6 x 8 */
     VECTORS = 2,
     WIDEST = 6 /* vectors that are solved for at a time */
 };
@@ -339,7 +340,7 @@ static void keep_below(const factors *x, const double *A, ptrdiff_t ld)
             v4 t[V4_LANES];
             for (int k = 0; k < V4_LANES; k++)
                 t[k] = v4_load(row[k] + j);
-            v4_transpose(&t[0], &t[1], &t[2], &t[3]);
+            v4_transpose_rows(t);
             for (int k = 0; k < V4_LANES && j + k < x->p; k++)
                 v4_store(x->below + (ptrdiff_t)(j + k) * x->ldr + i, t[k]);
         }
@@ -442,7 +443,7 @@ static void solve_own(const factors *x, double *y)
 /* out = F21 y, 4 vectors columns of F21^T */
 TG_INLINE void below_columns(int vectors, int p, const factors *x, int j, const double *y, double *out)
 {
-    v4 sum[4] = {{0}};
+    v4 sum[V4_LANES] = {{0}};
     const double *below = x->below + j;
     for (int k = 0; k < p; k++, below += x->ldr)
         for (int i = 0; i < vectors; i++)
@@ -454,8 +455,8 @@ TG_INLINE void below_columns(int vectors, int p, const factors *x, int j, const 
 TG_INLINE void multiply_below(int p, const factors *x, const double *y, double *out)
 {
     int j = 0;
-    for (; j + 4 * V4_LANES <= x->ldr; j += 4 * V4_LANES)
-        below_columns(4, p, x, j, y, out);
+    for (; j + V4_LANES * V4_LANES <= x->ldr; j += V4_LANES * V4_LANES)
+        below_columns(V4_LANES, p, x, j, y, out);
     for (; j < x->ldr; j += V4_LANES)
         below_columns(1, p, x, j, y, out);
 }

@@ -60,27 +60,7 @@ TG_INLINE void tile(int rows, int vectors, int k, strided A, const double *B, pt
 TG_INLINE void tile_of(int rows, int vectors, int k, strided A, const double *B, ptrdiff_t ldb, tg_gemm_mode mode,
                        double *C, ptrdiff_t ldc, v4i keep)
 {
-    switch (rows)
-    {
-    case 1:
-        tile(1, vectors, k, A, B, ldb, mode, C, ldc, keep);
-        break;
-    case 2:
-        tile(2, vectors, k, A, B, ldb, mode, C, ldc, keep);
-        break;
-    case 3:
-        tile(3, vectors, k, A, B, ldb, mode, C, ldc, keep);
-        break;
-    case 4:
-        tile(4, vectors, k, A, B, ldb, mode, C, ldc, keep);
-        break;
-    case 5:
-        tile(5, vectors, k, A, B, ldb, mode, C, ldc, keep);
-        break;
-    default:
-        tile(6, vectors, k, A, B, ldb, mode, C, ldc, keep);
-        break;
-    }
+    TG_SIZED(rows, TILE_ROWS, tile, vectors, k, A, B, ldb, mode, C, ldc, keep);
 }
 
 /* fewer than four columns: one entry at a time */
@@ -147,7 +127,7 @@ void tg_gemm_tn(int m, int n, int k, const double *A, int lda, const double *B, 
 enum
 {
     DOT_ROWS = 3,
-    DOT_COLUMNS = 4
+    DOT_COLUMNS = V4_LANES
 };
 
 typedef v4 dot_sums[DOT_ROWS][DOT_COLUMNS];
@@ -201,21 +181,8 @@ void tg_gemm_nt(int m, int n, int k, const double *A, int lda, const double *B, 
     for (ptrdiff_t j = 0; j < n; j += DOT_COLUMNS)
     {
         const double *Bj = B + j * ldb;
-        switch (n - j)
-        {
-        case 1:
-            dots_of(1, m, k, A, lda, Bj, ldb, mode, C + j, ldc);
-            break;
-        case 2:
-            dots_of(2, m, k, A, lda, Bj, ldb, mode, C + j, ldc);
-            break;
-        case 3:
-            dots_of(3, m, k, A, lda, Bj, ldb, mode, C + j, ldc);
-            break;
-        default:
-            dots_of(4, m, k, A, lda, Bj, ldb, mode, C + j, ldc);
-            break;
-        }
+        TG_SIZED(n - j < DOT_COLUMNS ? n - j : DOT_COLUMNS, DOT_COLUMNS, dots_of, m, k, A, lda, Bj, ldb, mode, C + j,
+                 ldc);
     }
 }
 
@@ -223,7 +190,7 @@ void tg_gemm_nt(int m, int n, int k, const double *A, int lda, const double *B, 
 
 enum
 {
-    SYMMETRIC_ROWS = 12 /* height of a row block: the product covers the diagonal block of this size twice */
+    SYMMETRIC_ROWS = 2 * TILE_ROWS /* height of a row block: the product covers the diagonal block of this size twice */
 };
 
 static void mirror(int n, double *C, ptrdiff_t ldc)

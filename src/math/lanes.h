@@ -20,10 +20,34 @@
 #define TG_NO_UNROLL
 #endif
 
+/* function(n, ...) with n as a constant, 1 <= n <= most <= 8: a register tile needs a size that the compiler knows.
+ * Nothing where n is out of range. */
+#define TG_SIZED(n, most, function, ...)                                                                               \
+    do                                                                                                                 \
+        switch (n)                                                                                                     \
+        {                                                                                                              \
+            TG_SIZED_CASE(1, most, function, __VA_ARGS__)                                                              \
+            TG_SIZED_CASE(2, most, function, __VA_ARGS__)                                                              \
+            TG_SIZED_CASE(3, most, function, __VA_ARGS__)                                                              \
+            TG_SIZED_CASE(4, most, function, __VA_ARGS__)                                                              \
+            TG_SIZED_CASE(5, most, function, __VA_ARGS__)                                                              \
+            TG_SIZED_CASE(6, most, function, __VA_ARGS__)                                                              \
+            TG_SIZED_CASE(7, most, function, __VA_ARGS__)                                                              \
+            TG_SIZED_CASE(8, most, function, __VA_ARGS__)                                                              \
+        default:                                                                                                       \
+            break;                                                                                                     \
+        }                                                                                                              \
+    while (0)
+#define TG_SIZED_CASE(size, most, function, ...)                                                                       \
+    case size:                                                                                                         \
+        if (size <= (most))                                                                                            \
+            function(size, __VA_ARGS__);                                                                               \
+        break;
+
 /* all ones in the lanes >= first */
 TG_INLINE v4i v4_lanes_from(int first)
 {
-    const v4i lane = {0, 1, 2, 3};
+    const v4i lane = {0, 1, 2, V4_LANES - 1};
     const v4i bound = {first, first, first, first};
     return (v4i)(lane >= bound);
 }
@@ -51,8 +75,8 @@ TG_INLINE v4 v4_load_part(const double *p, int count)
         return v4_set(p[0], 0, 0, 0);
     case 2:
         return v4_set(p[0], p[1], 0, 0);
-    case 3:
-        return v4_set(p[0], p[1], p[2], 0);
+    case V4_LANES - 1:
+        return v4_load3(p);
     default:
         return v4_loadu(p);
     }
@@ -86,8 +110,8 @@ TG_INLINE double v4_dot_of(int n, const double *a, const double *b)
 /* (sum of a[0], of a[1], of a[2], of a[3]); a is used up */
 TG_INLINE v4 v4_sums(v4 a[V4_LANES])
 {
-    v4_transpose(&a[0], &a[1], &a[2], &a[3]);
-    return (a[0] + a[1]) + (a[2] + a[3]);
+    v4_transpose_rows(a);
+    return v4_sum_rows(a);
 }
 
 /* y = A x, A (m x n, leading dimension lda): four rows at a time, so that sums are added up once for all of them */

@@ -4,10 +4,11 @@
 #include <math.h>
 
 #include "math/lanes.h"
+#include "math/vec3.h"
 
 enum
 {
-    SIX = 6,                     /* dofs of a free body */
+    SIX = TWIST,                 /* dofs of a free body */
     SIX_LD = V4_LANES + V4_LANES /* their leading dimension */
 };
 
@@ -114,18 +115,11 @@ int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const 
     return -1;
 }
 
-void tg_ltl_clear(const tg_ltl_pattern *p, double *M)
-{
-    for (int k = 0; k < p->n; k++)
-        for (int b = p->block_start[k]; b < p->block_start[k + 1]; b++)
-            v4_store(M + (size_t)k * (size_t)p->ld + p->blocks[b], v4_zero());
-}
-
 /* ---- factorisation ---- */
 
 enum
 {
-    STRIP = 4 /* blocks of a row that are updated together */
+    STRIP = V4_LANES /* vectors of a row that are computed together */
 };
 
 /* Blocks b .. b + count of row i: M(i, j) -= sum over the descendants k of i of M(k, i) / D_k M(k, j). The two sums of
@@ -168,20 +162,7 @@ static void gather_row(const tg_ltl_pattern *p, double *M, const double *dinv, i
     int count = p->block_start[i + 1] - p->block_start[i];
     for (; count >= STRIP; count -= STRIP, blocks += STRIP)
         gather_strip(STRIP, p, M, dinv, i, blocks);
-    switch (count)
-    {
-    case 1:
-        gather_strip(1, p, M, dinv, i, blocks);
-        break;
-    case 2:
-        gather_strip(2, p, M, dinv, i, blocks);
-        break;
-    case 3:
-        gather_strip(3, p, M, dinv, i, blocks);
-        break;
-    default:
-        break;
-    }
+    TG_SIZED(count, STRIP - 1, gather_strip, p, M, dinv, i, blocks);
 }
 
 /* Featherstone's loop for one chain of six: rows in registers, two each */
@@ -267,7 +248,7 @@ void tg_ltl_solve_lt(const tg_ltl_pattern *p, const double *L, double *x)
         v4 diagonal[V4_LANES];
         load_diagonal(p, L, first, diagonal);
         v4 own = v4_load_part(x + first, rows);
-        own -= diagonal[3] * own[3];
+        own -= diagonal[V4_LANES - 1] * own[V4_LANES - 1];
         own -= diagonal[2] * own[2];
         own -= diagonal[1] * own[1];
         v4_store_part(x + first, own, rows);
@@ -302,9 +283,8 @@ void tg_ltl_solve_l(const tg_ltl_pattern *p, const double *L, double *x)
             for (int b = p->block_start[first + r]; b < p->block_start[first + r + 1] - 1; b++)
                 sum[r] += v4_load(row + p->blocks[b]) * v4_loadu(x + p->blocks[b]);
         }
-        v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
-        v4_transpose(&column[0], &column[1], &column[2], &column[3]);
-        v4 own = v4_load_part(x + first, rows) - ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+        v4_transpose_rows(column);
+        v4 own = v4_load_part(x + first, rows) - v4_sums(sum);
         own -= column[0] * own[0];
         own -= column[1] * own[1];
         own -= column[2] * own[2];
@@ -347,33 +327,6 @@ void tg_ltl_solve(const tg_ltl_pattern *p, const double *L, const double *dinv, 
     tg_ltl_solve_l(p, L, x);
 }
 
-/* y(k) += M(k, :) x, and y(j) += M(k, j) x(k) for j < k */
-void tg_ltl_mul(const tg_ltl_pattern *p, const double *M, const double *x, double *y)
-{
-    const ptrdiff_t ld = p->ld;
-    for (int k = 0; k < p->n; k++)
-    {
-        const double *row = M + k * ld;
-        v4 factor = v4_splat(x[k]), sum = v4_zero();
-        int b = p->block_start[k], last = p->block_start[k + 1] - 1;
-        for (; b < last; b++)
-        {
-            v4 m = v4_load(row + p->blocks[b]);
-            double *out = y + p->blocks[b];
-            sum += m * v4_loadu(x + p->blocks[b]);
-            v4_storeu(out, v4_loadu(out) + m * factor);
-        }
-        int first = p->blocks[last];
-        y[k] = row[k] * x[k];
-        for (int j = first; j < k; j++)
-        {
-            y[k] += row[j] * x[j];
-            y[j] += row[j] * x[k];
-        }
-        y[k] += v4_sum(sum);
-    }
-}
-
 /* ---- inverse ----
  *
  * L W = D^-1 L^-T has zeros below the diagonal on its right side and 1 / D_i on it, so
@@ -381,17 +334,12 @@ void tg_ltl_mul(const tg_ltl_pattern *p, const double *M, const double *x, doubl
  *     W(i, i) = 1 / D_i - sum over a of L(i, a) W(i, a):
  * row i follows from the rows of its ancestors, complete up to column i - 1 because W is symmetric. */
 
-enum
-{
-    INVERSE_STRIP = 4 /* vectors of a row of W that are computed together */
-};
-
 /* W(i, j) for j = first .. first + 4 count - 1 */
 TG_INLINE void inverse_strip(int count, const tg_ltl_pattern *p, const double *L, int i, int first, double *W,
                              ptrdiff_t ldw)
 {
     const double *row = L + (ptrdiff_t)i * p->ld;
-    v4 sum[INVERSE_STRIP];
+    v4 sum[STRIP];
     for (int c = 0; c < count; c++)
         sum[c] = v4_zero();
     TG_NO_UNROLL
@@ -426,22 +374,9 @@ static void inverse_row(const tg_ltl_pattern *p, const double *L, int i, double 
         return;
     }
     int j = 0;
-    for (; j + INVERSE_STRIP * V4_LANES <= i; j += INVERSE_STRIP * V4_LANES)
-        inverse_strip(INVERSE_STRIP, p, L, i, j, W, ldw);
-    switch ((i - j) / V4_LANES)
-    {
-    case 1:
-        inverse_strip(1, p, L, i, j, W, ldw);
-        break;
-    case 2:
-        inverse_strip(2, p, L, i, j, W, ldw);
-        break;
-    case 3:
-        inverse_strip(3, p, L, i, j, W, ldw);
-        break;
-    default:
-        break;
-    }
+    for (; j + STRIP * V4_LANES <= i; j += STRIP * V4_LANES)
+        inverse_strip(STRIP, p, L, i, j, W, ldw);
+    TG_SIZED((i - j) / V4_LANES, STRIP - 1, inverse_strip, p, L, i, j, W, ldw);
     if (i % V4_LANES != 0)
         inverse_strip(1, p, L, i, i - V4_LANES, W, ldw);
 }

@@ -9,7 +9,7 @@
  * four columns, of which only those that hold an ancestor of k, or k itself, are stored: nothing else of the row is
  * ever read or written. Inside the blocks
  *   columns of ancestors and of k       the matrix (before), L and zero in column k (after factorisation);
- *   other columns below k               exact zeros, before and after: tg_ltl_clear writes them;
+ *   other columns below k               exact zeros, before and after;
  *   columns above k in the last block   anything before, zero after factorisation.
  * Vectors need neither alignment nor padding. Sizes of zero are allowed. */
 #ifndef TG_MATH_LTL_H
@@ -50,24 +50,17 @@ typedef struct tg_ltl_pattern
  * (nothing is taken then). */
 int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const int *parent);
 
-/* zeros in all blocks of M */
-void tg_ltl_clear(const tg_ltl_pattern *p, double *M);
-
 /* M = L^T D L in place; dinv[k] = 1 / D_k (n). Returns -1, or the dof whose pivot is not positive and finite: M is then
  * half done. The first one that is met, from the leaves to the root. */
 int tg_ltl_factor(const tg_ltl_pattern *p, double *M, double *dinv);
-
-/* y = M x, M not factored. x and y must be different. */
-void tg_ltl_mul(const tg_ltl_pattern *p, const double *M, const double *x, double *y);
 
 /* x <- M^-1 x = L^-1 D^-1 L^-T x, and the two halves x <- L^-T x (leaves to root), x <- L^-1 x (root to leaves) */
 void tg_ltl_solve(const tg_ltl_pattern *p, const double *L, const double *dinv, double *x);
 void tg_ltl_solve_lt(const tg_ltl_pattern *p, const double *L, double *x);
 void tg_ltl_solve_l(const tg_ltl_pattern *p, const double *L, double *x);
 
-/* The same for every column of X (n x columns, row-major, ldx >= columns). */
+/* M^-1 X and L^-1 X for every column of X (n x columns, row-major, ldx >= columns). */
 void tg_ltl_solve_many(const tg_ltl_pattern *p, const double *L, const double *dinv, int columns, double *X, int ldx);
-void tg_ltl_solve_lt_many(const tg_ltl_pattern *p, const double *L, int columns, double *X, int ldx);
 void tg_ltl_solve_l_many(const tg_ltl_pattern *p, const double *L, int columns, double *X, int ldx);
 
 /* W (n x n, both triangles) = M^-1 */

@@ -72,80 +72,44 @@ TG_INLINE void down(int vectors, const tg_ltl_pattern *p, const double *L, const
     }
 }
 
-/* which of the passes a call makes */
-enum
+/* both passes, or, without dinv, the one down */
+TG_INLINE void passes(int vectors, const tg_ltl_pattern *p, const double *L, const double *dinv, const strip *s)
 {
-    UP = 1,
-    DOWN = 2
-};
-
-TG_INLINE void passes(int vectors, int which, const tg_ltl_pattern *p, const double *L, const double *dinv,
-                      const strip *s)
-{
-    if (which & UP)
+    if (dinv != NULL)
         up(vectors, p, L, s);
-    if (which & DOWN)
-        down(vectors, p, L, dinv, s);
+    down(vectors, p, L, dinv, s);
 }
 
-static void panel(int vectors, int which, const tg_ltl_pattern *p, const double *L, const double *dinv, const strip *s)
+static void panel(int vectors, const tg_ltl_pattern *p, const double *L, const double *dinv, const strip *s)
 {
-    switch (vectors)
-    {
-    case 1:
-        passes(1, which, p, L, dinv, s);
-        break;
-    case 2:
-        passes(2, which, p, L, dinv, s);
-        break;
-    case 3:
-        passes(3, which, p, L, dinv, s);
-        break;
-    case 4:
-        passes(4, which, p, L, dinv, s);
-        break;
-    case 5:
-        passes(5, which, p, L, dinv, s);
-        break;
-    case 6:
-        passes(6, which, p, L, dinv, s);
-        break;
-    case 7:
-        passes(7, which, p, L, dinv, s);
-        break;
-    case 8:
-        passes(8, which, p, L, dinv, s);
-        break;
-    default:
-        passes(PANEL, which, p, L, dinv, s);
-        break;
-    }
+    if (vectors == PANEL)
+        passes(PANEL, p, L, dinv, s);
+    else
+        TG_SIZED(vectors, PANEL - 1, passes, p, L, dinv, s);
 }
 
 /* fewer than four columns: one number at a time */
-static void narrow(int which, const tg_ltl_pattern *p, const double *L, const double *dinv, int columns, double *X,
-                   ptrdiff_t ldx)
+static void narrow(const tg_ltl_pattern *p, const double *L, const double *dinv, int columns, double *X, ptrdiff_t ldx)
 {
     for (int c = 0; c < columns; c++, X++)
     {
-        for (int i = p->n - 1; (which & UP) && i >= 0; i--)
+        for (int i = p->n - 1; dinv != NULL && i >= 0; i--)
             for (int k = i + 1; k < p->end[i]; k++)
                 X[i * ldx] -= L[(ptrdiff_t)k * p->ld + i] * X[k * ldx];
         for (int i = 0; dinv != NULL && i < p->n; i++)
             X[i * ldx] *= dinv[i];
-        for (int i = 0; (which & DOWN) && i < p->n; i++)
+        for (int i = 0; i < p->n; i++)
             for (int a = p->path_start[i]; a < p->path_start[i + 1]; a++)
                 X[i * ldx] -= L[(ptrdiff_t)i * p->ld + p->path[a]] * X[p->path[a] * ldx];
     }
 }
 
 /* Whole groups of four columns in panels of nearly equal width, then the rest. */
-static void solve(int which, const tg_ltl_pattern *p, const double *L, const double *dinv, int columns, double *X,
-                  ptrdiff_t ldx)
+static void solve(const tg_ltl_pattern *p, const double *L, const double *dinv, int columns, double *X, ptrdiff_t ldx)
 {
     if (columns < V4_LANES)
     {
-        narrow(which, p, L, dinv, columns, X, ldx);
+        narrow(p, L, dinv, columns, X, ldx);
         return;
     }
     int vectors = columns / V4_LANES, rest = columns % V4_LANES;
@@ -153,28 +117,23 @@ static void solve(int which, const tg_ltl_pattern *p, const double *L, const dou
     for (int panels = (vectors + PANEL - 1) / PANEL; panels > 0; panels--)
     {
         int width = vectors / panels;
-        panel(width, which, p, L, dinv, &s);
+        panel(width, p, L, dinv, &s);
         vectors -= width;
         s.X += V4_LANES * width;
     }
     if (rest > 0)
     {
         strip last = {X + columns - V4_LANES, ldx, v4_lanes_from(V4_LANES - rest)};
-        panel(1, which, p, L, dinv, &last);
+        panel(1, p, L, dinv, &last);
     }
 }
 
 void tg_ltl_solve_many(const tg_ltl_pattern *p, const double *L, const double *dinv, int columns, double *X, int ldx)
 {
-    solve(UP | DOWN, p, L, dinv, columns, X, ldx);
-}
-
-void tg_ltl_solve_lt_many(const tg_ltl_pattern *p, const double *L, int columns, double *X, int ldx)
-{
-    solve(UP, p, L, NULL, columns, X, ldx);
+    solve(p, L, dinv, columns, X, ldx);
 }
 
 void tg_ltl_solve_l_many(const tg_ltl_pattern *p, const double *L, int columns, double *X, int ldx)
 {
-    solve(DOWN, p, L, NULL, columns, X, ldx);
+    solve(p, L, NULL, columns, X, ldx);
 }

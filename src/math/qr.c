@@ -94,13 +94,6 @@ int tg_qr(int m, int n, double *A, int lda, double *tau, int *order, double tole
 }
 
 /* Q = H_0 H_1 ... H_{count-1} */
-void tg_qr_apply(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
-                 double *work)
-{
-    for (int k = count - 1; k >= 0; k--)
-        reflect(m - k, QR + (ptrdiff_t)k * ld + k, ld, tau[k], columns, X + (ptrdiff_t)k * ldx, ldx, work);
-}
-
 void tg_qr_apply_t(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
                    double *work)
 {

@@ -12,91 +12,85 @@
 #include "math/so3.h"
 #include "tangere/algebra.h"
 
-static void multiply3(const double A[9], const double u[3], double out[3])
+enum
 {
-    const double x = u[0], y = u[1], z = u[2];
-    for (int i = 0; i < 3; i++)
-        out[i] = A[3 * i] * x + A[3 * i + 1] * y + A[3 * i + 2] * z;
-}
+    POSE = DIM + QUAT, /* numbers of p, q */
+    SQUARE = TWIST * TWIST
+};
 
 /* the 3 x 3 block of J (6 x 6) whose first entry is (row, column) */
-static void set_block(double J[36], int row, int column, const double block[9])
+static void set_block(double J[SQUARE], int row, int column, const mat33 block)
 {
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            J[6 * (row + i) + column + j] = block[3 * i + j];
+    for (int i = 0; i < DIM; i++)
+        vec3_copy(block + DIM * i, J + TWIST * (row + i) + column);
 }
 
-static void set_block_triangular(double J[36], const double diagonal[9], const double upper[9])
+static void set_block_triangular(double J[SQUARE], const mat33 diagonal, const mat33 upper)
 {
-    static const double zero[9] = {0};
+    static const mat33 zero = {0};
     set_block(J, 0, 0, diagonal);
-    set_block(J, 0, 3, upper);
-    set_block(J, 3, 0, zero);
-    set_block(J, 3, 3, diagonal);
+    set_block(J, 0, DIM, upper);
+    set_block(J, DIM, 0, zero);
+    set_block(J, DIM, DIM, diagonal);
 }
 
-void tg_se3_multiply(const double a[7], const double b[7], double out[7])
+void tg_se3_multiply(const double a[POSE], const double b[POSE], double out[POSE])
 {
-    double p[3], q[4];
+    vec3 p;
+    quat4 q;
     tg_se3_transform(a, b, p);
-    tg_quat_multiply(a + 3, b + 3, q);
-    for (int i = 0; i < 3; i++)
-        out[i] = p[i];
-    tg_quat_normalise(q, out + 3);
+    tg_quat_multiply(a + DIM, b + DIM, q);
+    vec3_copy(p, out);
+    tg_quat_normalise(q, out + DIM);
 }
 
-void tg_se3_inverse(const double T[7], double out[7])
+void tg_se3_inverse(const double T[POSE], double out[POSE])
 {
-    double p[3];
-    tg_quat_rotate_inverse(T + 3, T, p);
-    for (int i = 0; i < 3; i++)
-        out[i] = -p[i];
-    tg_quat_conjugate(T + 3, out + 3);
+    vec3 p;
+    tg_quat_rotate_inverse(T + DIM, T, p);
+    vec3_scale(-1, p, out);
+    tg_quat_conjugate(T + DIM, out + DIM);
 }
 
-void tg_se3_transform(const double T[7], const double u[3], double out[3])
+void tg_se3_transform(const double T[POSE], const vec3 u, vec3 out)
 {
-    double r[3];
-    tg_quat_rotate(T + 3, u, r);
-    for (int i = 0; i < 3; i++)
-        out[i] = r[i] + T[i];
+    vec3 r;
+    tg_quat_rotate(T + DIM, u, r);
+    vec3_axpy(1, T, r);
+    vec3_copy(r, out);
 }
 
-void tg_se3_exp(const double xi[6], double T[7])
+void tg_se3_exp(const double xi[TWIST], double T[POSE])
 {
-    double J[9], p[3], q[4];
-    tg_so3_left_jacobian(xi + 3, J);
-    multiply3(J, xi, p);
-    tg_quat_exp(xi + 3, q);
-    for (int i = 0; i < 3; i++)
-        T[i] = p[i];
-    for (int i = 0; i < 4; i++)
-        T[3 + i] = q[i];
+    mat33 J;
+    vec3 rho, phi;
+    vec3_copy(xi, rho);
+    vec3_copy(xi + DIM, phi);
+    tg_so3_left_jacobian(phi, J);
+    mat33_mul(J, rho, T);
+    tg_quat_exp(phi, T + DIM);
 }
 
-void tg_se3_log(const double T[7], double xi[6])
+void tg_se3_log(const double T[POSE], double xi[TWIST])
 {
-    double J[9], rho[3], phi[3];
-    tg_quat_log(T + 3, phi);
+    mat33 J;
+    vec3 phi;
+    tg_quat_log(T + DIM, phi);
     tg_so3_left_jacobian_inverse(phi, J);
-    multiply3(J, T, rho);
-    for (int i = 0; i < 3; i++)
-    {
-        xi[i] = rho[i];
-        xi[3 + i] = phi[i];
-    }
+    mat33_mul(J, T, xi);
+    vec3_copy(phi, xi + DIM);
 }
 
-void tg_se3_adjoint(const double T[7], double Ad[36])
+void tg_se3_adjoint(const double T[POSE], double Ad[SQUARE])
 {
-    double R[9], cross[9];
-    tg_quat_to_matrix(T + 3, R);
-    for (int j = 0; j < 3; j++)
+    mat33 R, cross;
+    const double *x = R, *y = R + DIM, *z = R + 2 * DIM; /* its rows */
+    tg_quat_to_matrix(T + DIM, R);
+    for (int j = 0; j < DIM; j++)
     {
-        cross[j] = T[1] * R[6 + j] - T[2] * R[3 + j];
-        cross[3 + j] = T[2] * R[j] - T[0] * R[6 + j];
-        cross[6 + j] = T[0] * R[3 + j] - T[1] * R[j];
+        cross[j] = T[1] * z[j] - T[2] * y[j];
+        cross[DIM + j] = T[2] * x[j] - T[0] * z[j];
+        cross[2 * DIM + j] = T[0] * y[j] - T[1] * x[j];
     }
     set_block_triangular(Ad, R, cross);
 }
@@ -108,45 +102,44 @@ typedef struct expansion
     double first, second, first_h, second_h;
 } expansion;
 
-static void upper_block(const double rho[3], const double phi[3], expansion f, double Q[9])
+static void upper_block(const vec3 rho, const vec3 phi, expansion f, mat33 Q)
 {
-    double h = 2 * tg_dot3(phi, rho);
-    double s = tg_dot3(phi, phi);
-    double skew[3];
-    for (int i = 0; i < 3; i++)
+    double h = 2 * vec3_dot(phi, rho);
+    double s = vec3_dot(phi, phi);
+    vec3 skew;
+    for (int i = 0; i < DIM; i++)
         skew[i] = f.first * rho[i] + f.first_h * phi[i];
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            Q[3 * i + j] = f.second * (rho[i] * phi[j] + phi[i] * rho[j]) + f.second_h * phi[i] * phi[j];
-    for (int i = 0; i < 3; i++)
-        Q[4 * i] -= f.second * h + f.second_h * s;
-    Q[1] -= skew[2];
-    Q[2] += skew[1];
-    Q[3] += skew[2];
-    Q[5] -= skew[0];
-    Q[6] -= skew[1];
-    Q[7] += skew[0];
+    for (int i = 0; i < DIM; i++)
+        for (int j = 0; j < DIM; j++)
+            Q[DIM * i + j] = f.second * (rho[i] * phi[j] + phi[i] * rho[j]) + f.second_h * phi[i] * phi[j];
+    for (int i = 0; i < DIM; i++)
+    {
+        int j = (i + 1) % DIM, k = (i + 2) % DIM;
+        Q[DIM * i + i] -= f.second * h + f.second_h * s;
+        Q[DIM * j + k] -= skew[i];
+        Q[DIM * k + j] += skew[i];
+    }
 }
 
-void tg_se3_right_jacobian(const double xi[6], double J[36])
+void tg_se3_right_jacobian(const double xi[TWIST], double J[SQUARE])
 {
-    const double *rho = xi, *phi = xi + 3;
-    double h = 2 * tg_dot3(phi, rho);
-    double diagonal[9], upper[9];
+    const double *rho = xi, *phi = xi + DIM;
+    double h = 2 * vec3_dot(phi, rho);
+    mat33 diagonal, upper;
     tg_so3_scalars f;
-    tg_so3_scalars_exp(tg_dot3(phi, phi), &f);
+    tg_so3_scalars_exp(vec3_dot(phi, phi), &f);
     tg_so3_right_jacobian(phi, diagonal);
     upper_block(rho, phi, (expansion){-f.b, f.c, -f.b_s * h, f.c_s * h}, upper);
     set_block_triangular(J, diagonal, upper);
 }
 
-void tg_se3_right_jacobian_inverse(const double xi[6], double J[36])
+void tg_se3_right_jacobian_inverse(const double xi[TWIST], double J[SQUARE])
 {
-    const double *rho = xi, *phi = xi + 3;
-    double h = 2 * tg_dot3(phi, rho);
-    double diagonal[9], upper[9];
+    const double *rho = xi, *phi = xi + DIM;
+    double h = 2 * vec3_dot(phi, rho);
+    mat33 diagonal, upper;
     tg_so3_scalars f;
-    tg_so3_scalars_log(tg_dot3(phi, phi), &f);
+    tg_so3_scalars_log(vec3_dot(phi, phi), &f);
     tg_so3_right_jacobian_inverse(phi, diagonal);
     upper_block(rho, phi, (expansion){0.5, f.d, 0, f.d_s * h}, upper);
     set_block_triangular(J, diagonal, upper);

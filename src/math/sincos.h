@@ -5,9 +5,16 @@
 #include <math.h>
 
 #include "base/simd.h"
+#include "math/factorials.h"
 
 /* Largest angle that the fast reduction takes: k P1 and k P2 below are exact while k fits into 20 bits. */
 #define SINCOS_MAX_ANGLE 1e6
+
+enum
+{
+    SINCOS_DEGREE = 16, /* of the polynomial for the cosine, and one more than of that for the sine */
+    SIGN_BIT = 63
+};
 
 /* Both to about 1e-16 for |x| <= SINCOS_MAX_ANGLE.
  *
@@ -24,30 +31,21 @@ static inline void v4_sincos(v4 x, v4 *sine, v4 *cosine)
     v4 r = ((x - k * v4_splat(P1)) - k * v4_splat(P2)) - k * v4_splat(P3);
     v4 z = r * r;
 
-    v4 s = v4_splat(-1.0 / 1307674368000.0);
-    s = s * z + v4_splat(1.0 / 6227020800.0);
-    s = s * z + v4_splat(-1.0 / 39916800.0);
-    s = s * z + v4_splat(1.0 / 362880.0);
-    s = s * z + v4_splat(-1.0 / 5040.0);
-    s = s * z + v4_splat(1.0 / 120.0);
-    s = s * z + v4_splat(-1.0 / 6.0);
-    s = r + r * z * s;
-
-    v4 c = v4_splat(1.0 / 20922789888000.0);
-    c = c * z + v4_splat(-1.0 / 87178291200.0);
-    c = c * z + v4_splat(1.0 / 479001600.0);
-    c = c * z + v4_splat(-1.0 / 3628800.0);
-    c = c * z + v4_splat(1.0 / 40320.0);
-    c = c * z + v4_splat(-1.0 / 720.0);
-    c = c * z + v4_splat(1.0 / 24.0);
-    c = c * z + v4_splat(-0.5);
-    c = c * z + v4_splat(1.0);
+    /* sin r = r - r z s, cos r = c */
+    v4 s = v4_splat(tg_inverse_factorial[SINCOS_DEGREE - 1]), c = v4_splat(tg_inverse_factorial[SINCOS_DEGREE]);
+    for (int i = SINCOS_DEGREE - 2; i > 2; i -= 2)
+    {
+        s = v4_splat(tg_inverse_factorial[i - 1]) - z * s;
+        c = v4_splat(tg_inverse_factorial[i]) - z * c;
+    }
+    c = 1 - z * (0.5 - z * c);
+    s = r - r * z * s;
 
     /* quadrant: odd swaps the two; sine changes sign in 2 and 3, cosine in 1 and 2 */
     v4i one = {1, 1, 1, 1};
     v4i swap = -(n & one);
-    v4i sign_s = ((n >> 1) & one) << 63;
-    v4i sign_c = (((n + one) >> 1) & one) << 63;
+    v4i sign_s = ((n >> 1) & one) << SIGN_BIT;
+    v4i sign_c = (((n + one) >> 1) & one) << SIGN_BIT;
     v4i si = ((v4i)s & ~swap) | ((v4i)c & swap);
     v4i ci = ((v4i)c & ~swap) | ((v4i)s & swap);
     *sine = (v4)(si ^ sign_s);
@@ -60,8 +58,7 @@ static inline void sincos_many(const double *x, double *s, double *c, int n)
     for (int i = 0; i < n; i += V4_LANES)
     {
         v4 a = v4_load(x + i), sine, cosine;
-        v4 large = a * a; /* the rare long angle goes to the C library */
-        if (large[0] > 1e12 || large[1] > 1e12 || large[2] > 1e12 || large[3] > 1e12)
+        if (v4_any(a * a > SINCOS_MAX_ANGLE * SINCOS_MAX_ANGLE)) /* the rare long angle goes to the C library */
         {
             for (int k = i; k < i + V4_LANES; k++)
             {

@@ -7,10 +7,7 @@
 #ifndef TG_MATH_SO3_H
 #define TG_MATH_SO3_H
 
-static inline double tg_dot3(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
+#include "math/vec3.h"
 
 /* b, c, d and their derivatives by s */
 typedef struct tg_so3_scalars

@@ -7,6 +7,7 @@
 #define TG_MATH_SPATIAL_H
 
 #include "base/simd.h"
+#include "math/vec3.h"
 
 /* a twist (velocity of the point at the origin; angular velocity) or a wrench (force; moment about the origin) */
 typedef struct spatial
@@ -17,7 +18,7 @@ typedef struct spatial
 /* columns of a 3x3 matrix */
 typedef struct mat3
 {
-    v4 c[3];
+    v4 c[DIM];
 } mat3;
 
 /* rigid-body inertia about the origin: hm = (m c; m), I = Ic + m (c^2 1 - c c^T) */
@@ -29,45 +30,45 @@ typedef struct inertia
 
 enum
 {
-    SPATIAL_SIZE = 8,  /* doubles in memory: lin, 0, ang, 0 */
-    MAT3_SIZE = 12,    /* three columns, each padded to 4 */
-    INERTIA_SIZE = 16, /* hm, then I by columns */
+    SPATIAL_SIZE = 2 * V4_LANES,         /* doubles in memory: lin, 0, ang, 0 */
+    MAT3_SIZE = DIM * V4_LANES,          /* three columns, each padded to a v4 */
+    INERTIA_SIZE = V4_LANES + MAT3_SIZE, /* hm, then I by columns */
 };
 
 /* ---- memory; all 32-byte aligned ---- */
 
 static inline spatial spatial_load(const double *p)
 {
-    return (spatial){v4_load(p), v4_load(p + 4)};
+    return (spatial){v4_load(p), v4_load(p + V4_LANES)};
 }
 
 static inline void spatial_store(double *p, spatial a)
 {
     v4_store(p, a.lin);
-    v4_store(p + 4, a.ang);
+    v4_store(p + V4_LANES, a.ang);
 }
 
 static inline mat3 mat3_load(const double *p)
 {
-    return (mat3){{v4_load(p), v4_load(p + 4), v4_load(p + 8)}};
+    return (mat3){{v4_load(p), v4_load(p + V4_LANES), v4_load(p + 2 * V4_LANES)}};
 }
 
 static inline void mat3_store(double *p, mat3 a)
 {
     v4_store(p, a.c[0]);
-    v4_store(p + 4, a.c[1]);
-    v4_store(p + 8, a.c[2]);
+    v4_store(p + V4_LANES, a.c[1]);
+    v4_store(p + 2 * V4_LANES, a.c[2]);
 }
 
 static inline inertia inertia_load(const double *p)
 {
-    return (inertia){v4_load(p), mat3_load(p + 4)};
+    return (inertia){v4_load(p), mat3_load(p + V4_LANES)};
 }
 
 static inline void inertia_store(double *p, inertia a)
 {
     v4_store(p, a.hm);
-    mat3_store(p + 4, a.I);
+    mat3_store(p + V4_LANES, a.I);
 }
 
 /* ---- 3x3 matrices ---- */
@@ -110,10 +111,26 @@ static inline mat3 mat3_identity(void)
     return (mat3){{v4_set(1, 0, 0, 0), v4_set(0, 1, 0, 0), v4_set(0, 0, 1, 0)}};
 }
 
+/* s A, A by rows in memory */
+static inline mat3 mat3_from_rows(double s, const mat33 A)
+{
+    const double *x = A, *y = A + DIM, *z = A + 2 * DIM;
+    mat3 out;
+    for (int j = 0; j < DIM; j++)
+        out.c[j] = v4_set(s * x[j], s * y[j], s * z[j], 0);
+    return out;
+}
+
+/* unit vector i */
+static inline v4 v4_unit_vector(int i)
+{
+    return mat3_identity().c[i];
+}
+
 /* rotation of a quaternion w x y z, normalised on the fly: R = 1 + 2/|q|^2 (w [u]x + [u]x^2) */
 static inline mat3 mat3_from_quat(const double *q)
 {
-    double w = q[0], x = q[1], y = q[2], z = q[3];
+    double w = q[0], x = q[1], y = q[2], z = q[QUAT - 1];
     double s = 2 / (w * w + x * x + y * y + z * z);
     double xx = s * x * x, yy = s * y * y, zz = s * z * z;
     double xy = s * x * y, xz = s * x * z, yz = s * y * z;
@@ -180,12 +197,20 @@ static inline spatial wrench_at(v4 F, v4 p)
     return (spatial){F, v4_cross(p, F)};
 }
 
+/* force and moment in memory, acting at point p, as a wrench at the origin */
+static inline spatial wrench_load(const double *f, v4 p)
+{
+    spatial W = wrench_at(v4_load3(f), p);
+    W.ang += v4_load3(f + DIM);
+    return W;
+}
+
 /* ---- inertia ---- */
 
 /* I x = (m x_lin + x_ang x h; h x x_lin + I x_ang); the mass in the last lane of hm meets only zeros */
 static inline spatial inertia_mul(inertia Y, spatial x)
 {
-    v4 m = v4_splat(Y.hm[3]);
+    v4 m = v4_splat(Y.hm[V4_LANES - 1]);
     return (spatial){m * x.lin + v4_cross(x.ang, Y.hm), v4_cross(Y.hm, x.lin) + mat3_mul(Y.I, x.ang)};
 }
 
@@ -205,14 +230,14 @@ static inline inertia inertia_add(inertia a, inertia b)
 /* mass m, centre c (relative to the origin), inertia Ic about c in axes R:  I = R Ic R^T + m (c^2 1 - c c^T) */
 static inline inertia inertia_make(double m, v4 c, mat3 R, const double *Ic)
 {
-    mat3 RI = {{mat3_mul_mem(R, Ic), mat3_mul_mem(R, Ic + 4), mat3_mul_mem(R, Ic + 8)}};
+    mat3 RI = {{mat3_mul_mem(R, Ic), mat3_mul_mem(R, Ic + V4_LANES), mat3_mul_mem(R, Ic + 2 * V4_LANES)}};
     mat3 Rt = mat3_transpose(R);
     mat3 E = mat3_identity();
     v4 mc = c * v4_splat(m);
     v4 mcc = v4_splat(v4_dot(c, mc));
     inertia Y;
     Y.hm = v4_set(mc[0], mc[1], mc[2], m);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < DIM; i++)
         Y.I.c[i] = mat3_mul(RI, Rt.c[i]) + E.c[i] * mcc - mc * v4_splat(c[i]);
     return Y;
 }

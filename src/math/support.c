@@ -155,7 +155,7 @@ TG_INLINE void tile_to(int vectors, int words, const uint64_t *support, const do
         put(t, V4_LANES * i, V4_LANES * (j + v), sum[v]);
         if (j + v == i)
             continue;
-        v4_transpose(&sum[v][0], &sum[v][1], &sum[v][2], &sum[v][3]);
+        v4_transpose_rows(sum[v]);
         put(t, V4_LANES * (j + v), V4_LANES * i, sum[v]);
     }
 }

@@ -11,7 +11,7 @@
 
 enum
 {
-    TILE_ROWS = 4,
+    TILE_ROWS = V4_LANES,
     TILE_VECTORS = 2,
     TILE_COLUMNS = TILE_VECTORS * V4_LANES
 };
@@ -64,20 +64,7 @@ TG_INLINE void panel(int vectors, int lanes, const triangle *T, double *X, ptrdi
     int i = 0;
     for (; i + TILE_ROWS <= T->n; i += TILE_ROWS)
         tile(TILE_ROWS, vectors, lanes, T, i, X, ldx, keep);
-    switch (T->n - i)
-    {
-    case 1:
-        tile(1, vectors, lanes, T, i, X, ldx, keep);
-        break;
-    case 2:
-        tile(2, vectors, lanes, T, i, X, ldx, keep);
-        break;
-    case 3:
-        tile(3, vectors, lanes, T, i, X, ldx, keep);
-        break;
-    default:
-        break;
-    }
+    TG_SIZED(T->n - i, TILE_ROWS - 1, tile, vectors, lanes, T, i, X, ldx, keep);
 }
 
 /* fewer than four columns */
@@ -92,7 +79,7 @@ static void narrow(const triangle *T, int columns, double *X, ptrdiff_t ldx)
         panel(1, 2, T, X, ldx, v4_lanes_from(0));
         break;
     default:
-        panel(1, 3, T, X, ldx, v4_lanes_from(0));
+        panel(1, V4_LANES - 1, T, X, ldx, v4_lanes_from(0));
         break;
     }
 }
@@ -192,12 +179,8 @@ TG_INLINE void solve_vector(bool upper, bool transposed, bool unit, const double
         int block = forward ? k : whole - k;
         if (block < whole)
             vector_step(TILE_ROWS, upper, transposed, unit, inverse, TILE_ROWS * block, n, T, ldt, x);
-        else if (rest == 1)
-            vector_step(1, upper, transposed, unit, inverse, last, n, T, ldt, x);
-        else if (rest == 2)
-            vector_step(2, upper, transposed, unit, inverse, last, n, T, ldt, x);
-        else if (rest == 3)
-            vector_step(3, upper, transposed, unit, inverse, last, n, T, ldt, x);
+        else
+            TG_SIZED(rest, TILE_ROWS - 1, vector_step, upper, transposed, unit, inverse, last, n, T, ldt, x);
     }
 }
 

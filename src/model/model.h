@@ -239,4 +239,16 @@ struct tg_params
 /* A field as an array over its elements: TG_PARAM(p, body_mass)[body], TG_PARAM(p, body_pos) + 3 * body. */
 #define TG_PARAM(p, field) ((p)->value + (p)->model->offset.field)
 
+/* Numbers that an element has of each field: TG_SIZE_body_pos, ... */
+enum
+{
+#define X(ELEMENT, element, field, size, DOMAIN, doc) TG_SIZE_##element##_##field = size,
+#include "model/params.def"
+#undef X
+};
+
+/* Where the numbers of one element are, in the vector (or in a gradient or a change of it), and these numbers. */
+#define TG_PARAM_INDEX(m, field, element) ((m)->offset.field + TG_SIZE_##field * (element))
+#define TG_PARAM_OF(p, field, element) ((p)->value + TG_PARAM_INDEX((p)->model, field, element))
+
 #endif

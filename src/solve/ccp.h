@@ -18,12 +18,12 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "solve/problem.h"
 #include "tangere/base.h"
 
 enum
 {
-    TG_CCP_ROWS = 6 /* rows of the largest cone: n, t1, t2, spin, roll1, roll2 */
+    TG_CCP_ROWS = TG_CONE_MAX
 };
 
 typedef struct tg_ccp_cone

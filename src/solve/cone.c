@@ -90,7 +90,8 @@ static void add_contact(tg_cones *cones, const tg_island *island, const tg_block
 double tg_row_size(const tg_island *island, const tg_block *block, int i)
 {
     double largest = 0;
-    int together = block->kind != TG_BLOCK_EQUALITY || block->rows < 3 ? 1 : 3, first = block->row + i - i % together;
+    int together = block->kind == TG_BLOCK_EQUALITY ? tg_rows_together(block->rows) : 1,
+        first = block->row + i - i % together;
     for (int k = first; k < first + together; k++)
         largest = tg_larger(largest, island->G[(size_t)k * (size_t)(island->ldg + 1)]);
     return largest;

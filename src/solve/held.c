@@ -93,7 +93,7 @@ static void exchange_held(tg_held *held, int k, int p, double *left, int ld)
 /* u -= sum over j < k of U_jk U_j, in groups of four from the one that contains k on */
 TG_INLINE void subtract_rows(int vectors, int k, const double *U, int ld, const double *column, double *u)
 {
-    v4 sum[4];
+    v4 sum[V4_LANES];
     for (int c = 0; c < vectors; c++)
         sum[c] = v4_load(u + V4_LANES * c);
     TG_NO_UNROLL
@@ -107,8 +107,8 @@ TG_INLINE void subtract_rows(int vectors, int k, const double *U, int ld, const 
 static void eliminate(int k, int padded, const double *U, int ld, double *u)
 {
     int i = k & ~(V4_LANES - 1);
-    for (; i + 4 * V4_LANES <= padded; i += 4 * V4_LANES)
-        subtract_rows(4, k, U + i, ld, U + k, u + i);
+    for (; i + V4_LANES * V4_LANES <= padded; i += V4_LANES * V4_LANES)
+        subtract_rows(V4_LANES, k, U + i, ld, U + k, u + i);
     for (; i + 2 * V4_LANES <= padded; i += 2 * V4_LANES)
         subtract_rows(2, k, U + i, ld, U + k, u + i);
     if (i < padded)
@@ -410,7 +410,9 @@ bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
     w->state = TG_TAKE(scratch, tg_cone_state, n, "held rows: phases");
     w->slide = TG_TAKE(scratch, tg_slide, n, "held rows: sliding contacts");
     w->left_out = TG_TAKE(scratch, bool, n, "held rows: blocks left out");
-    int *index = TG_TAKE(scratch, int, 4 * n, "held rows");
+    int **const list[] = {&w->held.row, &w->held.at, &w->active, &w->pivot};
+    const size_t indices = sizeof list / sizeof *list;
+    int *index = TG_TAKE(scratch, int, indices *n, "held rows");
     if (scratch->failed || next == NULL || index == NULL)
         return false;
     for (size_t i = 0; i < vectors; i++, next += ld)
@@ -421,10 +423,8 @@ bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
     for (size_t i = 0; i < matrices; i++, next += n * ld)
         *matrix[i] = next;
     w->range = next;
-    w->held.row = index;
-    w->held.at = index + n;
-    w->active = index + 2 * n;
-    w->pivot = index + 3 * n;
+    for (size_t i = 0; i < indices; i++, index += n)
+        *list[i] = index;
     w->inner = tg_solve_default().inner;
     w->levers = NULL;
     return true;

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/dense.h"
 #include "math/lanes.h"
 #include "solve/interior.h"
 
@@ -36,24 +37,10 @@ static const double nearer = 1e-2;       /* velocities of a start near a solutio
 void tg_interior_vectors(tg_interior *p, double *memory)
 {
     size_t ld = (size_t)p->cones->ld;
-    p->x = memory;
-    p->z = memory + ld;
-    p->psi = memory + 2 * ld;
-    p->dx = memory + 3 * ld;
-    p->dz = memory + 4 * ld;
-    p->dpsi = memory + 5 * ld;
-    p->r = memory + 6 * ld;
-    p->Gdx = memory + 7 * ld;
-    p->weight = memory + 8 * ld;
-    p->room = memory + 9 * ld;
-}
-
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
+    double **const vector[] = {&p->x, &p->z, &p->psi, &p->dx, &p->dz, &p->dpsi, &p->r, &p->Gdx, &p->weight};
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
+        *vector[i] = tg_next(&memory, ld);
+    p->room = memory;
 }
 
 /* Impulse per velocity of a block alone. Where nothing can move along the normal, what its tangents suggest. */
@@ -180,8 +167,8 @@ static void products(const tg_interior *p, const tg_cone *cone, double *r1, doub
     double psi = p->psi[row], dpsi = p->dpsi[row], c = p->second, own = p->tangent ? 0 : 1;
     double target = p->target * p->weight[row];
     *r1 = target + goal(p, p->goal, row) - own * x[0] * z[0] - c * dx[0] * dz[0];
-    *r2 = target + goal(p, p->goal_psi, row) - own * (x[0] * psi + dot(m, x + 1, z + 1)) -
-          c * (dx[0] * dpsi + dot(m, dx + 1, dz + 1));
+    *r2 = target + goal(p, p->goal_psi, row) - own * (x[0] * psi + tg_dot(m, x + 1, z + 1)) -
+          c * (dx[0] * dpsi + tg_dot(m, dx + 1, dz + 1));
     for (int i = 0; i < m; i++)
         r3[i] = goal(p, p->goal, row + 1 + i) - own * (x[0] * z[1 + i] + psi * x[1 + i]) -
                 c * (dx[0] * dz[1 + i] + dpsi * dx[1 + i]);
@@ -195,7 +182,7 @@ static void rhs_contact(const tg_interior *p, const tg_cone *cone, double *rhs)
     rhs[row] = r1 / x_n - p->r[row];
     for (int i = 0; i < m; i++)
         t[i] = p->x[row + 1 + i] / x_n;
-    double along = dot(m, t, p->r + row + 1);
+    double along = tg_dot(m, t, p->r + row + 1);
     for (int i = 0; i < m; i++)
         rhs[row + 1 + i] = (r3[i] - t[i] * r2) / x_n - p->r[row + 1 + i] + t[i] * along;
 }
@@ -241,8 +228,8 @@ static void back_substitute(tg_interior *p, const double *dx)
             for (int i = row; i < row + cone->dim; i++)
                 p->dz[i] = p->Gdx[i] + p->r[i];
             p->dpsi[row] = is_frozen(p, b) ? 0
-                                           : (r2 - p->psi[row] * dx[row] - dot(m, p->z + row + 1, dx + row + 1) -
-                                              dot(m, p->x + row + 1, p->dz + row + 1)) /
+                                           : (r2 - p->psi[row] * dx[row] - tg_dot(m, p->z + row + 1, dx + row + 1) -
+                                              tg_dot(m, p->x + row + 1, p->dz + row + 1)) /
                                                  p->x[row];
         }
         else if (cone->kind == TG_CONE_BOX)
@@ -266,8 +253,8 @@ static double step_positive(double y, double dy)
 /* the first alpha > 0 at which (n, t) + alpha (dn, dt) leaves |t| <= n */
 static double step_cone(int m, double n, const double *t, double dn, const double *dt)
 {
-    double a = dn * dn - dot(m, dt, dt), b = n * dn - dot(m, t, dt);
-    double tangent = sqrt(dot(m, t, t)), c = (n - tangent) * (n + tangent);
+    double a = dn * dn - tg_dot(m, dt, dt), b = n * dn - tg_dot(m, t, dt);
+    double tangent = sqrt(tg_dot(m, t, t)), c = (n - tangent) * (n + tangent);
     double discriminant = b * b - a * c;
     double first = step_positive(n, dn);
     if (a < 0 || (b < 0 && discriminant >= 0))

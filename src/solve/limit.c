@@ -291,45 +291,15 @@ TG_INLINE void slide_column_of(int m, const double *R, const double *G, int ld, 
     }
 }
 
-/* Contacts have 2, 3 or 5 tangents, fewer where a coefficient is zero: loops of known length. */
 static void frame_row(const tg_slide *k, const double *row, double *out)
 {
-    const double *t = row + k->tangent;
-    switch (k->m)
-    {
-    case 2:
-        frame_row_of(2, k->frame, t, out);
-        break;
-    case 3:
-        frame_row_of(3, k->frame, t, out);
-        break;
-    case 5:
-        frame_row_of(5, k->frame, t, out);
-        break;
-    default:
-        frame_row_of(k->m, k->frame, t, out);
-        break;
-    }
+    TG_SIZED(k->m, TG_CONE_MAX - 1, frame_row_of, k->frame, row + k->tangent, out);
 }
 
 static void slide_column(const limit *l, const tg_slide *k, int j, double *column)
 {
     const double *G = l->cones->G + (size_t)k->tangent * (size_t)l->ld;
-    switch (k->m)
-    {
-    case 2:
-        slide_column_of(2, k->frame, G, l->ld, j, column);
-        break;
-    case 3:
-        slide_column_of(3, k->frame, G, l->ld, j, column);
-        break;
-    case 5:
-        slide_column_of(5, k->frame, G, l->ld, j, column);
-        break;
-    default:
-        slide_column_of(k->m, k->frame, G, l->ld, j, column);
-        break;
-    }
+    TG_SIZED(k->m, TG_CONE_MAX - 1, slide_column_of, k->frame, G, l->ld, j, column);
 }
 
 /* M, and G_TT in the frames */
@@ -614,15 +584,12 @@ static limit limit_of(tg_solve_work *w)
                .unique = held->rank == held->count,
                .slope = least_slope,
                .opening = held->inconsistency >= TG_CONSISTENT ? opening(&w->cones) : 0,
-               .d = w->limit,
-               .z = w->limit + ld,
-               .F = w->limit + 2 * ld,
-               .f = w->limit + 3 * ld,
-               .step = w->limit + 4 * ld,
-               .base = w->limit + 5 * ld,
                .E = w->range,
                .small = w->range + n * ld,
                .M = w->range + 2 * n * ld};
+    double *next = w->limit, **const vector[TG_LIMIT_VECTORS] = {&l.d, &l.z, &l.F, &l.f, &l.step, &l.base};
+    for (int i = 0; i < TG_LIMIT_VECTORS; i++)
+        *vector[i] = tg_next(&next, ld);
     list_slides(&l);
     l.Y = l.M + (size_t)l.count * (size_t)l.size;
     l.X = l.Y + (size_t)l.count * (size_t)l.size;

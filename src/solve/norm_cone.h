@@ -8,6 +8,8 @@
 #ifndef TG_SOLVE_NORM_CONE_H
 #define TG_SOLVE_NORM_CONE_H
 
+#include "solve/problem.h"
+
 typedef enum tg_norm
 {
     TG_NORM_TWO,
@@ -17,7 +19,7 @@ typedef enum tg_norm
 
 enum
 {
-    TG_NORM_ROWS = 6 /* the most entries of a cone: n, t1, t2, spin, roll1, roll2 */
+    TG_NORM_ROWS = TG_CONE_MAX
 };
 
 /* |x|, n entries */

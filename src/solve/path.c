@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/dense.h"
 #include "solve/held.h"
 #include "solve/interior.h"
 
@@ -77,22 +78,12 @@ static path path_from(tg_interior *p)
 {
     double *room = p->room;
     size_t ld = (size_t)p->cones->ld;
-    path l = {.p = p,
-              .t = 1,
-              .length = 0.1,
-              .tx = room,
-              .tz = room + ld,
-              .tpsi = room + 2 * ld,
-              .start = room + 3 * ld,
-              .x = room + 4 * ld,
-              .z = room + 5 * ld,
-              .psi = room + 6 * ld,
-              .sx = room + 7 * ld,
-              .sz = room + 8 * ld,
-              .spsi = room + 9 * ld};
-    p->goal = room + 10 * ld;
-    p->goal_psi = room + 11 * ld;
+    path l = {.p = p, .t = 1, .length = 0.1};
+    double **const vector[TG_PATH_VECTORS] = {&l.tx,  &l.tz, &l.tpsi, &l.start, &l.x,     &l.z,
+                                              &l.psi, &l.sx, &l.sz,   &l.spsi,  &p->goal, &p->goal_psi};
     memset(room, 0, (size_t)TG_PATH_VECTORS * ld * sizeof *room);
+    for (int i = 0; i < TG_PATH_VECTORS; i++)
+        *vector[i] = tg_next(&room, ld);
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
@@ -112,14 +103,6 @@ static path path_from(tg_interior *p)
 
 /* ---- lengths ---- */
 
-static double product(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* (dx, dz, dpsi) . tangent, each variable divided by its size */
 static double along_tangent(const path *l)
 {
@@ -133,10 +116,10 @@ static double along_tangent(const path *l)
         if (cone->kind == TG_CONE_FREE)
             continue;
         double size = cone->kind == TG_CONE_BOX ? cone->bound - fabs(p->x[i]) : p->x[i];
-        sum += product(m + 1, x + i, p->dx + i) / (size * size);
+        sum += tg_dot(m + 1, x + i, p->dx + i) / (size * size);
         sum += z[i] * p->dz[i] / (p->z[i] * p->z[i]);
         if (m > 0 || cone->kind == TG_CONE_BOX)
-            sum += (product(m, z + i + 1, p->dz + i + 1) + psi[i] * p->dpsi[i]) / (p->psi[i] * p->psi[i]);
+            sum += (tg_dot(m, z + i + 1, p->dz + i + 1) + psi[i] * p->dpsi[i]) / (p->psi[i] * p->psi[i]);
     }
     return sum;
 }
@@ -152,11 +135,10 @@ static double relative_size(const tg_interior *p)
         if (cone->kind == TG_CONE_FREE)
             continue;
         double size = cone->kind == TG_CONE_BOX ? cone->bound - fabs(p->x[i]) : p->x[i];
-        most = tg_larger(most, sqrt(product(m + 1, p->dx + i, p->dx + i)) / size);
+        most = tg_larger(most, sqrt(tg_dot(m + 1, p->dx + i, p->dx + i)) / size);
         most = tg_larger(most, fabs(p->dz[i]) / p->z[i]);
         if (m > 0 || cone->kind == TG_CONE_BOX)
-            most =
-                tg_larger(most, sqrt(product(m, p->dz + i + 1, p->dz + i + 1) + p->dpsi[i] * p->dpsi[i]) / p->psi[i]);
+            most = tg_larger(most, sqrt(tg_dot(m, p->dz + i + 1, p->dz + i + 1) + p->dpsi[i] * p->dpsi[i]) / p->psi[i]);
     }
     return most;
 }

@@ -19,12 +19,26 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "math/vec3.h"
 #include "tangere/base.h"
 
 enum
 {
-    TG_CONE_MAX = 6 /* rows of the largest contact */
+    TG_CONE_MAX = TWIST /* rows of the largest contact: n, t1, t2, spin, roll1, roll2 */
 };
+
+/* whether a contact may have so many rows */
+static inline bool tg_is_condim(int rows)
+{
+    return rows == 1 || rows == DIM || rows == DIM + 1 || rows == TG_CONE_MAX;
+}
+
+/* Of an equality's rows, how many belong together: three of a velocity or of an angular velocity. Axes of the world
+ * mean nothing to a loop. */
+static inline int tg_rows_together(int rows)
+{
+    return rows < DIM ? 1 : DIM;
+}
 
 typedef enum tg_block_kind
 {

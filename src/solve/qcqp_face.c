@@ -5,14 +5,6 @@
 #include "math/dense.h"
 #include "solve/qcqp.h"
 
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 static tg_qcqp_at place(const tg_qcqp_block *block, bool touching, const double *x, const double *s, double *lambda)
 {
     *lambda = 0;
@@ -22,7 +14,7 @@ static tg_qcqp_at place(const tg_qcqp_block *block, bool touching, const double 
         if (block->radius == 0)
             return TG_QCQP_PINNED;
         if (touching)
-            *lambda = -dot(block->rows, x, s) / (block->radius * block->radius);
+            *lambda = -tg_dot(block->rows, x, s) / (block->radius * block->radius);
         return *lambda > 0 ? TG_QCQP_ON : TG_QCQP_INSIDE;
     case TG_QCQP_SET_POSITIVE:
         return touching && s[0] > 0 ? TG_QCQP_ON : TG_QCQP_INSIDE;
@@ -50,10 +42,10 @@ bool tg_qcqp_classify(const tg_qcqp_problem *p, tg_qcqp_work *w)
 static void tangents(int rows, const double *x, double *basis)
 {
     double v[TG_QCQP_SIZE_MAX];
-    double length = sqrt(dot(rows, x, x));
+    double length = sqrt(tg_dot(rows, x, x));
     memcpy(v, x, sizeof(double) * (size_t)rows);
     v[0] += x[0] >= 0 ? length : -length;
-    double factor = 2 / dot(rows, v, v);
+    double factor = 2 / tg_dot(rows, v, v);
     for (int i = 0; i < rows; i++)
         for (int k = 1; k < rows; k++)
             basis[i * TG_QCQP_SIZE_MAX + k - 1] = (i == k ? 1 : 0) - factor * v[i] * v[k];

@@ -73,7 +73,7 @@ static bool rows_fit(const tg_block *block)
     switch (block->kind)
     {
     case TG_BLOCK_CONTACT:
-        return block->rows == 1 || block->rows == 3 || block->rows == 4 || block->rows == 6;
+        return tg_is_condim(block->rows);
     case TG_BLOCK_EQUALITY:
         return block->rows >= 1;
     default:

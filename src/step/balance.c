@@ -17,6 +17,7 @@
 #include "dynamics/actuation.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
+#include "math/dense.h"
 #include "math/lanes.h"
 #include "solve/cone.h"
 #include "step/stability.h"
@@ -42,7 +43,7 @@ static bool turns_far(const tg_model *m, const tg_step_work *s)
     for (; k + V4_LANES <= m->nv; k += V4_LANES)
         far |= (v4_keep(magnitude, v4_loadu(s->v + k)) * dt > least) |
                (v4_keep(magnitude, v4_loadu(s->v_next + k)) * dt > least);
-    bool any = (far[0] | far[1] | far[2] | far[3]) != 0;
+    bool any = v4_any(far);
     for (; k < m->nv && !any; k++)
         any = tg_larger(fabs(s->v[k]), fabs(s->v_next[k])) * s->options.dt > small_turn;
     return any;
@@ -77,14 +78,6 @@ bool tg_balance_needed(const tg_model *m, tg_work *w)
            (s->stiff && springs_create(m, w));
 }
 
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* dt v . (controls + tau + wrenches); what of the controls acts on v+ does so here */
 static double outer_work(const tg_model *m, tg_work *w, const double *v, double *force)
 {
@@ -98,7 +91,7 @@ static double outer_work(const tg_model *m, tg_work *w, const double *v, double 
     }
     for (int i = 0; i < m->nu && tg_tendons_late(m, w); i++)
         tg_add_actuator_force(m, w, i, tg_late_drive(m, w, i).force - s->drive[i].force, force);
-    return s->options.dt * dot(m->nv, force, v);
+    return s->options.dt * tg_dot(m->nv, force, v);
 }
 
 /* dt v . dampers, at most 0: passive forces at v less those at rest */
@@ -117,7 +110,7 @@ static double damper_work(const tg_model *m, tg_work *w, const double *v, double
         double late = s->options.implicit_damping ? w->params->dof_damping[k] * (s->v_next[k] - s->v[k]) : 0;
         force[k] -= springs[k] + late;
     }
-    return fmin(0, s->options.dt * dot(m->nv, force, v));
+    return fmin(0, s->options.dt * tg_dot(m->nv, force, v));
 }
 
 static double impulse_work(const tg_model *m, tg_work *w, const double *v)
@@ -126,7 +119,7 @@ static double impulse_work(const tg_model *m, tg_work *w, const double *v)
     if (r->nrow == 0)
         return 0;
     tg_rows_velocity(m, w, v, w->step->row_gradient);
-    return dot(r->nrow, r->L, w->step->row_gradient);
+    return tg_dot(r->nrow, r->L, w->step->row_gradient);
 }
 
 /* Gravity acts for a step with the mean velocity and lifts with the last one: a body that lands or bounces has a

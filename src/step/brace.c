@@ -25,7 +25,7 @@ static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi,
     const tg_rows *r = w->rows;
     memset(gphi, 0, sizeof(double) * (size_t)r->nrow);
     memset(f_start, 0, sizeof(double) * (size_t)r->nrow);
-    memset(s->block_gradient, 0, sizeof(double) * 6 * (size_t)r->nblock);
+    memset(s->block_gradient, 0, sizeof(double) * TG_CONE_MAX * (size_t)r->nblock);
     tg_law_gradient g = {.z = z,
                          .gphi = gphi,
                          .f_start = f_start,

@@ -31,7 +31,7 @@ static void store_entry(const tg_rows *r, const tg_constraint *c, tg_cache_entry
     for (int i = 0; i < b->angular; i++)
         torque += b->axis[i] * v4_splat(L[b->linear + i]);
     v4_store3(entry->impulse, force);
-    v4_store3(entry->impulse + 3, torque);
+    v4_store3(entry->impulse + DIM, torque);
 }
 
 static void load_entry(const tg_rows *r, const tg_constraint *c, const tg_cache_entry *entry)
@@ -43,7 +43,7 @@ static void load_entry(const tg_rows *r, const tg_constraint *c, const tg_cache_
         memcpy(L, entry->impulse, sizeof(double) * (size_t)c->rows);
         return;
     }
-    v4 force = v4_load3(entry->impulse), torque = v4_load3(entry->impulse + 3);
+    v4 force = v4_load3(entry->impulse), torque = v4_load3(entry->impulse + DIM);
     for (int i = 0; i < b->linear; i++)
         L[i] = v4_dot(b->axis[i], force);
     for (int i = 0; i < b->angular; i++)

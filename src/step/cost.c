@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "math/vec3.h"
 #include "model/model.h"
 #include "tangere/algebra.h"
 #include "tangere/step.h"
@@ -30,14 +31,12 @@ static void turn_gradient(const tg_model *m, const double *e, double *g)
         bool free = m->joint_type[j] == TG_JOINT_FREE;
         if (!free && m->joint_type[j] != TG_JOINT_BALL)
             continue;
-        int first = m->joint_dof[j] + (free ? 3 : 0);
-        double J[9], out[3] = {0, 0, 0};
+        int first = m->joint_dof[j] + (free ? DIM : 0);
+        mat33 J;
+        vec3 out = {0};
         tg_so3_right_jacobian_inverse(e + first, J);
-        for (int i = 0; i < 3; i++)
-            for (int k = 0; k < 3; k++)
-                out[i] += J[3 * k + i] * g[first + k];
-        for (int i = 0; i < 3; i++)
-            g[first + i] = out[i];
+        mat33_mul_t_add(J, g + first, out);
+        vec3_copy(out, g + first);
     }
 }
 

@@ -159,7 +159,7 @@ static void find_alone(const tg_model *m, const tg_work *w)
         if (c->source != TG_SOURCE_CONTACT)
             continue;
         const int *body = r->touch[c->index].bond.body;
-        r->block[b].alone = dofs_between(m, m->body_node[body[0]], m->body_node[body[1]]) < 6;
+        r->block[b].alone = dofs_between(m, m->body_node[body[0]], m->body_node[body[1]]) < TWIST;
         if (r->mode[b].mode != TG_MODE_STICKING)
             continue;
         if (last >= 0 && turn_apart(w, b, last))

@@ -126,8 +126,8 @@ TG_INLINE void transpose_columns(const double *const column[V4_LANES], int rows,
     for (int r = 0; r < rows; r += V4_LANES)
     {
         v4 x[V4_LANES] = {v4_loadu(column[0] + r), v4_loadu(column[1] + r), v4_loadu(column[2] + r),
-                          v4_loadu(column[3] + r)};
-        v4_transpose(&x[0], &x[1], &x[2], &x[3]);
+                          v4_loadu(column[V4_LANES - 1] + r)};
+        v4_transpose_rows(x);
         for (int i = 0; i < V4_LANES; i++)
             v4_storeu(to + (r + i) * ld, x[i]);
     }
@@ -795,7 +795,8 @@ static row_changes take_rows(const tg_forward *f)
 {
     size_t room = (size_t)f->w->rows->capacity.rows;
     double *p = f->s->row_gradient;
-    return (row_changes){p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false};
+    double *S = tg_next(&p, room), *n = tg_next(&p, room), *l = tg_next(&p, room), *dw = tg_next(&p, room);
+    return (row_changes){S, n, l, dw, p, false};
 }
 
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv)

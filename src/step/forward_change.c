@@ -8,26 +8,22 @@ static void wrench_change(const tg_forward *f, const double *wrench)
 {
     const tg_model *m = f->m;
     tg_change *c = &f->s->change;
-    bool moved = f->s->has_wrench && (c->moves || tg_changes(c, m->offset.body_com, 3 * m->nbody));
+    bool moved = f->s->has_wrench && (c->moves || tg_changes(c, m->offset.body_com, TG_SIZE_body_com * m->nbody));
     for (int body = 1; body < m->nbody && (wrench != NULL || moved); body++)
     {
         int node = m->body_node[body];
         if (node == 0)
             continue;
         mat3 R = tg_body_rotation(f->w, body);
-        v4 com = v4_load(f->w->body_pos + 4 * body) - tg_node_origin(m, f->w, node) +
-                 mat3_mul_mem(R, TG_PARAM(f->w->params, body_com) + 3 * body);
+        v4 com = tg_body_centre(m, f->w, body);
         spatial W = spatial_zero();
         if (wrench != NULL)
-        {
-            W = wrench_at(v4_load3(wrench + 6 * body), com);
-            W.ang += v4_load3(wrench + 6 * body + 3);
-        }
+            W = wrench_load(wrench + TWIST * body, com);
         if (moved)
         {
-            v4 shift =
-                twist_at(tg_displacement(c, body), com) + mat3_mul_mem(R, c->params + m->offset.body_com + 3 * body);
-            W.ang += v4_cross(shift, v4_load3(f->s->wrench + 6 * body));
+            v4 shift = twist_at(tg_displacement(c, body), com) +
+                       mat3_mul_mem(R, c->params + TG_PARAM_INDEX(m, body_com, body));
+            W.ang += v4_cross(shift, v4_load3(f->s->wrench + TWIST * body));
         }
         double *sum = c->dF + SPATIAL_SIZE * node;
         c->pushes = true;
@@ -77,13 +73,13 @@ static void implicit_actuator_change(const tg_forward *f, double *by_dt)
             continue;
         double change = s->v_next[d.dof] - s->v[d.dof], square = d.gear * d.gear;
         by_dt[d.dof] -= square * d.slope * change;
-        c->force[d.dof] += square * TG_PARAM(f->w->params, actuator_gain)[3 * i + 2] * c->signal[i] * change;
+        c->force[d.dof] += square * TG_PARAM_OF(f->w->params, actuator_gain, i)[2] * c->signal[i] * change;
         if (c->params == NULL)
             continue;
-        double slope = c->params[m->offset.actuator_bias + 3 * i + 2] +
-                       c->params[m->offset.actuator_gain + 3 * i + 2] * d.drive->signal;
+        double slope = c->params[TG_PARAM_INDEX(m, actuator_bias, i) + 2] +
+                       c->params[TG_PARAM_INDEX(m, actuator_gain, i) + 2] * d.drive->signal;
         c->force[d.dof] +=
-            (square * slope - 2 * d.gear * d.slope * c->params[m->offset.actuator_gear + 6 * i]) * change;
+            (square * slope - 2 * d.gear * d.slope * c->params[TG_PARAM_INDEX(m, actuator_gear, i)]) * change;
     }
 }
 

@@ -89,9 +89,9 @@ static void wrench_forces(tg_forward *f)
         int node = m->body_node[body];
         if (node == 0)
             continue;
-        v4 force = v4_load3(f->s->wrench + 6 * body), torque = v4_load3(f->s->wrench + 6 * body + 3);
-        v4 c = v4_load(f->w->body_pos + 4 * body) - tg_node_origin(m, f->w, node) +
-               mat3_mul_mem(tg_body_rotation(f->w, body), TG_PARAM(f->w->params, body_com) + 3 * body);
+        const double *wrench = f->s->wrench + TWIST * body;
+        v4 force = v4_load3(wrench), torque = v4_load3(wrench + DIM);
+        v4 c = tg_body_centre(m, f->w, body);
         tg_stiffness K = tg_fixed_force(force, torque, c);
         tg_take_wrench(m, f->w, node, (spatial){force, torque + v4_cross(c, force)});
         tg_stiffness_add(&f->stiffness[node], &K);
@@ -110,7 +110,7 @@ static void implicit_actuators(tg_forward *f)
         if (d.dof < 0)
             continue;
         tg_signal_derivatives(m, f->w, i, d.drive, &by_act, &by_u);
-        double gain = TG_PARAM(f->w->params, actuator_gain)[3 * i + 2];
+        double gain = TG_PARAM_OF(f->w->params, actuator_gain, i)[2];
         double factor = d.gear * d.gear * gain * (f->s->v_next[d.dof] - f->s->v[d.dof]);
         if (f->by_u)
             f->force_u[d.dof * m->nu + i] += factor * by_u;

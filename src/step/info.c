@@ -6,6 +6,7 @@
 #include "contact/explicit.h"
 #include "contact/within.h"
 #include "solve/cone.h"
+#include "solve/tolerance.h"
 #include "step/balance.h"
 #include "step/step.h"
 
@@ -216,6 +217,8 @@ tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *conta
 /* ---- the signature ---- */
 
 /* FNV-1a over 64-bit words */
+static const uint64_t hash_start = 14695981039346656037u;
+
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * 1099511628211u;
@@ -227,10 +230,10 @@ static bool push_is_full(const tg_work *w, const tg_constraint *c)
     const tg_contact_settings *s = &w->step->settings;
     const double *phi = w->rows->phi + c->row;
     bool full = false, overlaps = c->source == TG_SOURCE_EQUALITY || phi[0] < 0;
-    for (int i = 0; i < c->rows; i += 3)
+    for (int i = 0; i < c->rows; i += DIM)
     {
         double sum = 0;
-        for (int k = i; k < i + 3 && k < c->rows; k++)
+        for (int k = i; k < i + DIM && k < c->rows; k++)
             sum += phi[k] * phi[k];
         full = full || s->push_gain * sqrt(sum) >= tg_push_of(s, c, i) * s->dt;
     }
@@ -244,7 +247,7 @@ static uint64_t phases_of(const tg_rows *r, const tg_constraint *c, int block)
     double slip = 0;
     for (int i = c->source == TG_SOURCE_CONTACT ? 1 : 0; i < c->rows; i++)
         slip = fmax(slip, fabs(sigma[i]));
-    return r->leaves[block] + 2u * (L[0] > 0) + 4u * (slip >= 1e-7);
+    return r->leaves[block] + 2u * (L[0] > 0) + 4u * (slip >= TG_NO_SLIP);
 }
 
 /* what a block does in the second problem of a step with impacts within, and in which branch of their law it is */
@@ -282,11 +285,11 @@ static uint64_t constraint_signature(const tg_work *w, int block)
 
 void tg_step_choices(const tg_work *w, uint64_t *hash)
 {
-    *hash = 14695981039346656037u;
+    *hash = hash_start;
     for (int i = 0; i < w->rows->ntouch; i++)
     {
         const tg_touch *t = &w->rows->touch[i];
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < DIM; k++)
             *hash = mix(*hash, (uint64_t)t->law.friction[k]);
         *hash = mix(*hash, (uint64_t)t->law.restitution);
     }
@@ -298,7 +301,7 @@ tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature)
     if (signature == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "signature is NULL");
     TG_TRY(tg_step_modes(w));
-    uint64_t hash = 14695981039346656037u;
+    uint64_t hash = hash_start;
     for (int b = 0; b < w->rows->nblock; b++)
         hash = mix(hash, constraint_signature(w, b));
     for (int i = 0; i < w->rows->nisland; i++)

@@ -7,7 +7,7 @@
 
 typedef struct rotation
 {
-    double D_q[9], D_w[9];
+    mat33 D_q, D_w;
 } rotation;
 
 /* dofs of a joint that add up; the three that follow turn, if it is a ball or free joint */
@@ -15,7 +15,7 @@ static int linear_dofs(const tg_model *m, int joint, bool *turns)
 {
     int type = m->joint_type[joint];
     *turns = type == TG_JOINT_FREE || type == TG_JOINT_BALL;
-    return type == TG_JOINT_FREE ? 3 : type == TG_JOINT_BALL ? 0 : 1;
+    return type == TG_JOINT_FREE ? DIM : type == TG_JOINT_BALL ? 0 : 1;
 }
 
 /* the share of the step in which a dof moves (hold.c) */
@@ -33,9 +33,8 @@ static double span_of(const tg_step_work *s, int dof)
 static rotation rotation_of(const tg_step_work *s, int dof)
 {
     rotation r;
-    double turn[3];
-    for (int i = 0; i < 3; i++)
-        turn[i] = span_of(s, dof) * tg_placing_velocity(s)[dof + i];
+    vec3 turn;
+    vec3_scale(span_of(s, dof), tg_placing_velocity(s) + dof, turn);
     tg_quat_integrate_derivatives(turn, r.D_q, r.D_w);
     return r;
 }
@@ -80,13 +79,13 @@ void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_
         if (!turns)
             continue;
         rotation r = rotation_of(s, first);
-        for (int i = 0; i < 3; i++)
-            for (int k = 0; k < 3; k++)
+        for (int i = 0; i < DIM; i++)
+            for (int k = 0; k < DIM; k++)
             {
                 double g = g_next[first + k];
-                gq[first + i] += r.D_q[3 * k + i] * g;
-                gv[first + i] += span_of(s, first) * r.D_w[3 * k + i] * g;
-                *gdt += r.D_w[3 * k + i] * g * share_of(s, first) * tg_placing_velocity(s)[first + i];
+                gq[first + i] += r.D_q[DIM * k + i] * g;
+                gv[first + i] += span_of(s, first) * r.D_w[DIM * k + i] * g;
+                *gdt += r.D_w[DIM * k + i] * g * share_of(s, first) * tg_placing_velocity(s)[first + i];
             }
     }
 }
@@ -97,13 +96,13 @@ static void rotation_rows(const rotation *r, int first, int columns, bool of_q, 
     double *row = dq + (ptrdiff_t)first * columns;
     for (int k = 0; k < columns; k++)
     {
-        double x = row[k], y = row[columns + k], z = row[2 * columns + k];
-        for (int i = 0; i < 3; i++)
-            row[i * columns + k] = r->D_w[3 * i] * x + r->D_w[3 * i + 1] * y + r->D_w[3 * i + 2] * z;
+        const vec3 x = {row[k], row[columns + k], row[2 * columns + k]};
+        for (int i = 0; i < DIM; i++)
+            row[i * columns + k] = vec3_dot(r->D_w + DIM * i, x);
     }
-    for (int i = 0; i < 3 && of_q; i++)
-        for (int k = 0; k < 3; k++)
-            row[i * columns + first + k] += r->D_q[3 * i + k];
+    for (int i = 0; i < DIM && of_q; i++)
+        for (int k = 0; k < DIM; k++)
+            row[i * columns + first + k] += r->D_q[DIM * i + k];
 }
 
 /* out = factor in, four at a time; the two may be the same */
@@ -144,8 +143,8 @@ void tg_integrator_change(const tg_model *m, const tg_work *w, const double *dq,
     for (int j = 0; j < m->njoint; j++)
     {
         bool turns;
-        int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns), n = linear + (turns ? 3 : 0);
-        double x[6], d[6];
+        int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns), n = linear + (turns ? DIM : 0);
+        double x[TWIST], d[TWIST];
         for (int i = 0; i < n; i++)
         {
             d[i] = dq != NULL ? dq[dof + i] : 0;
@@ -156,11 +155,11 @@ void tg_integrator_change(const tg_model *m, const tg_work *w, const double *dq,
         if (!turns)
             continue;
         rotation r = rotation_of(s, dof + linear);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < DIM; i++)
         {
             double sum = 0;
-            for (int k = 0; k < 3; k++)
-                sum += r.D_q[3 * i + k] * d[linear + k] + r.D_w[3 * i + k] * x[linear + k];
+            for (int k = 0; k < DIM; k++)
+                sum += r.D_q[DIM * i + k] * d[linear + k] + r.D_w[DIM * i + k] * x[linear + k];
             dq_next[dof + linear + i] = sum;
         }
     }

@@ -165,23 +165,22 @@ static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobia
  * mass. */
 static void fill_wrenches(const tg_model *m, const tg_work *w, const double *by_tau, double *out)
 {
-    int columns = 6 * m->nbody;
+    int columns = TWIST * m->nbody;
     memset(out, 0, sizeof(double) * (size_t)m->nv * (size_t)columns);
     for (int body = 1; body < m->nbody; body++)
     {
         int node = m->body_node[body];
-        v4 com = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, node) +
-                 mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, body_com) + 3 * body);
+        v4 com = tg_body_centre(m, w, body);
         for (int k = node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
         {
             spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
             v4 at = twist_at(J, com);
             for (int row = 0; row < m->nv; row++)
-                for (int i = 0; i < 3; i++)
+                for (int i = 0; i < DIM; i++)
                 {
-                    double *to = out + (size_t)row * (size_t)columns + 6 * (size_t)body;
+                    double *to = out + (size_t)row * (size_t)columns + TWIST * (size_t)body;
                     to[i] += by_tau[(size_t)row * (size_t)m->nv + (size_t)k] * at[i];
-                    to[3 + i] += by_tau[(size_t)row * (size_t)m->nv + (size_t)k] * J.ang[i];
+                    to[DIM + i] += by_tau[(size_t)row * (size_t)m->nv + (size_t)k] * J.ang[i];
                 }
         }
     }
@@ -240,8 +239,8 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     TG_TRY(fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit}));
     TG_TRY(fill_rows(m, w, j, &act, m->na, unit, &(tg_cotangent){.act = unit}));
     int contacts = tg_contact_count(w) < j->ncontact ? tg_contact_count(w) : j->ncontact;
-    TG_TRY(fill_rows(m, w, j, &force, 3 * contacts, unit, &(tg_cotangent){.force = unit}));
-    TG_TRY(fill_rows(m, w, j, &point, 3 * contacts, unit, &(tg_cotangent){.point = unit}));
+    TG_TRY(fill_rows(m, w, j, &force, DIM * contacts, unit, &(tg_cotangent){.force = unit}));
+    TG_TRY(fill_rows(m, w, j, &point, DIM * contacts, unit, &(tg_cotangent){.point = unit}));
     if (tg_saltation_acts(w))
         TG_TRY(tg_saltation_jacobian(m, w, j));
     TG_TRY(add_wrenches(m, w, j));

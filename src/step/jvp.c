@@ -24,9 +24,13 @@ static double dot(int n, const double *a, const double *b)
 static void take_row(const tg_model *m, tg_work *w, const tg_cotangent *in, row *r)
 {
     double *next = w->step->forward;
-    r->g = (tg_cotangent){.q = next, .v = next + m->nv, .tau = next + 2 * m->nv, .act = next + 3 * m->nv};
-    r->g.u = r->g.act + m->na;
-    r->g.wrench = r->g.u + m->nu;
+    size_t nv = (size_t)m->nv;
+    r->g = (tg_cotangent){.q = tg_next(&next, nv)};
+    r->g.v = tg_next(&next, nv);
+    r->g.tau = tg_next(&next, nv);
+    r->g.act = tg_next(&next, (size_t)m->na);
+    r->g.u = tg_next(&next, (size_t)m->nu);
+    r->g.wrench = next;
     r->g.dt = &r->dt;
     r->g.params = in->params != NULL ? w->param_gradient : NULL;
     r->g.contact = w->rows->ngiven > 0 ? w->step->given_gradient : NULL;
@@ -35,7 +39,7 @@ static void take_row(const tg_model *m, tg_work *w, const tg_cotangent *in, row 
 static double along(const tg_model *m, const tg_work *w, const row *r, const tg_cotangent *in)
 {
     return dot(m->nv, r->g.q, in->q) + dot(m->nv, r->g.v, in->v) + dot(m->na, r->g.act, in->act) +
-           dot(m->nu, r->g.u, in->u) + dot(m->nv, r->g.tau, in->tau) + dot(6 * m->nbody, r->g.wrench, in->wrench) +
+           dot(m->nu, r->g.u, in->u) + dot(m->nv, r->g.tau, in->tau) + dot(TWIST * m->nbody, r->g.wrench, in->wrench) +
            dot(1, r->g.dt, in->dt) + dot(m->nparams, r->g.params, in->params) +
            dot(TG_GIVEN_NUMBERS * w->rows->ngiven, r->g.contact, in->contact);
 }
@@ -137,7 +141,7 @@ static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent 
                 {"in.act", in->act, m->na},
                 {"in.u", in->u, m->nu},
                 {"in.tau", in->tau, m->nv},
-                {"in.wrench", in->wrench, 6 * m->nbody},
+                {"in.wrench", in->wrench, TWIST * m->nbody},
                 {"in.dt", in->dt, 1},
                 {"in.params", in->params, m->nparams},
                 {"in.contact", in->contact, TG_GIVEN_NUMBERS * w->rows->ngiven}};

@@ -115,6 +115,8 @@ static tg_status check_unrolled(tg_work *w, const tg_options *o)
     return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: backward = unrolled %s", what);
 }
 
+static const double most = 1e6; /* of any number, in its own unit: what is larger is a mistake */
+
 static tg_status check_options(tg_work *w, const tg_options *o)
 {
     if (o->cookie != options_cookie)
@@ -123,7 +125,7 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
     if (o->effort < 0)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: effort = %d must not be negative", o->effort);
-    if (o->staggered_steps < 0 || o->staggered_steps > 1000000)
+    if (o->staggered_steps < 0 || o->staggered_steps > (int)most)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: staggered_steps = %d must be in [0, 1000000]",
                        o->staggered_steps);
     TG_TRY(check_law(w, o));
@@ -167,28 +169,28 @@ static tg_status check_options(tg_work *w, const tg_options *o)
             "options: backward = detach with Poisson's restitution: its two phases have no velocity to detach");
     /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without
      * bound */
-    if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
+    if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= most))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",
                        o->smooth_width);
     if (!(o->smooth_reach >= 0 && o->smooth_reach <= 1e3))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_reach = %g must be in [0, 1e3]", o->smooth_reach);
-    TG_TRY(check_positive(w, "smooth_speed", o->smooth_speed, 1e6));
-    TG_TRY(check_positive(w, "dt", o->dt, 1e6));
-    TG_TRY(check_positive(w, "tolerance", o->tolerance, 1e6));
-    TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));
-    TG_TRY(check_positive(w, "push_rate", o->push_rate, 1e6));
-    TG_TRY(check_positive(w, "lever", o->lever, 1e6));
+    TG_TRY(check_positive(w, "smooth_speed", o->smooth_speed, most));
+    TG_TRY(check_positive(w, "dt", o->dt, most));
+    TG_TRY(check_positive(w, "tolerance", o->tolerance, most));
+    TG_TRY(check_positive(w, "push_speed", o->push_speed, most));
+    TG_TRY(check_positive(w, "push_rate", o->push_rate, most));
+    TG_TRY(check_positive(w, "lever", o->lever, most));
     TG_TRY(check_positive(w, "push_gain", o->push_gain, 1));
     TG_TRY(check_positive(w, "friction_share", o->friction_share, 1));
-    TG_TRY(check_positive(w, "reach", o->reach, 1e6));
-    return check_positive(w, "rest_speed", o->rest_speed, 1e6);
+    TG_TRY(check_positive(w, "reach", o->reach, most));
+    return check_positive(w, "rest_speed", o->rest_speed, most);
 }
 
 /* v_rest = max(2 |g| dt, 1 cm/s) */
 static double default_rest_speed(const tg_work *w, double dt)
 {
     const double *g = TG_PARAM(w->params, gravity_);
-    return fmax(2 * dt * sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]), 0.01);
+    return fmax(2 * dt * sqrt(vec3_dot(g, g)), 0.01);
 }
 
 static bool same_bytes(const void *a, const void *b, size_t bytes)

@@ -7,6 +7,7 @@
  * along which nothing moved may begin to act (brace.c). */
 #include <math.h>
 
+#include "solve/tolerance.h"
 #include "step/step.h"
 
 static bool is_geom_field(int index, int field, int size, const tg_touch *t, int component)
@@ -33,16 +34,16 @@ static bool of_geoms(const tg_model *m, const tg_touch *t)
 static bool friction_is_tied(const tg_model *m, const tg_work *w, const tg_touch *t, tg_mode mode, int index)
 {
     bool tied = false;
-    for (int i = 0; i < 3 && mode == TG_MODE_SLIDING && of_geoms(m, t); i++)
-        tied = tied || (is_geom_field(index, m->offset.geom_friction, 3, t, i) &&
-                        is_tied(m, w->params, t, m->offset.geom_friction, 3, i, true));
+    for (int i = 0; i < TG_SIZE_geom_friction && mode == TG_MODE_SLIDING && of_geoms(m, t); i++)
+        tied = tied || (is_geom_field(index, m->offset.geom_friction, TG_SIZE_geom_friction, t, i) &&
+                        is_tied(m, w->params, t, m->offset.geom_friction, TG_SIZE_geom_friction, i, true));
     return tied;
 }
 
 /* a contact that meets in this step faster than what rests, and its restitution */
 static bool restitution_has_sides(const tg_model *m, const tg_work *w, const tg_touch *t, int index)
 {
-    const double near = 1e-7; /* m/s */
+    const double near = TG_NO_SLIP;
     const tg_contact_settings *s = &w->step->settings;
     bool mine =
         of_geoms(m, t) ? is_geom_field(index, m->offset.geom_restitution, 1, t, 0) : index == t->law.restitution;

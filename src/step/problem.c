@@ -36,7 +36,7 @@ static const double most_ratio = 2e7;
 
 static double tree_mass(const tg_work *w, int tree)
 {
-    return w->composite[INERTIA_SIZE * w->model->tree_node[tree] + 3];
+    return w->composite[INERTIA_SIZE * w->model->tree_node[tree] + V4_LANES - 1];
 }
 
 /* the lightest and the heaviest tree of an island (-1: of all); whether their ratio is too large */

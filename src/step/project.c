@@ -47,7 +47,7 @@ tg_capacity tg_closure_capacity(const tg_model *m)
     tg_arena arena = {0};
     for (int t = 0; t < m->ntree; t++)
         most = m->tree_ndof[t] > most ? m->tree_ndof[t] : most;
-    tg_capacity c = {.constraints = m->nequality, .bonds = m->nequality, .rows = 6 * m->nequality};
+    tg_capacity c = {.constraints = m->nequality, .bonds = m->nequality, .rows = TWIST * m->nequality};
     c.parts = m->nequality * trees;
     c.columns = c.rows * trees;
     c.island_rows = c.rows < TG_DENSE_ROWS ? c.rows : TG_DENSE_ROWS;

@@ -213,7 +213,7 @@ void tg_step_record(const tg_work *w, unsigned char *to)
 /* half a dozen contacts with friction */
 size_t tg_step_record_foreseen(const tg_model *m)
 {
-    size_t contacts = (size_t)(tg_default_contacts(m) < 6 ? tg_default_contacts(m) : 6), rows = 3 * contacts;
+    size_t contacts = (size_t)(tg_default_contacts(m) < 6 ? tg_default_contacts(m) : 6), rows = DIM * contacts;
     size_t nv = (size_t)m->nv, matrices = (size_t)m->nmatrix + 2 * nv + rows * nv + rows * (rows + 2);
     size_t touch = offsetof(tg_contact_point, incident_edge) + rest_bytes + sizeof(tg_constraint) + sizeof(tg_block) +
                    sizeof(tg_block_mode) + 256;
@@ -324,7 +324,7 @@ static void copy_inputs(const tg_model *m, tg_step_work *s, const tg_state *in, 
     copy(s->tau, control->tau, m->nv);
     s->has_wrench = control->wrench != NULL;
     if (s->has_wrench)
-        copy(s->wrench, control->wrench, 6 * m->nbody);
+        copy(s->wrench, control->wrench, TWIST * m->nbody);
 }
 
 static void copy_next(const tg_model *m, tg_step_work *s, const tg_state *next)

@@ -87,7 +87,7 @@ void tg_reverse_coefficients(tg_reverse *r, int i)
 
 static v4 three(const double *x, int index)
 {
-    return x != NULL ? v4_load3(x + 3 * index) : v4_zero();
+    return x != NULL ? v4_load3(x + DIM * index) : v4_zero();
 }
 
 /* force = sum of axes L / dt, and the same for the torque: gradients of L, of turns of the frame (dF = turn x F) and of

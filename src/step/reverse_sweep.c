@@ -14,28 +14,26 @@ static void wrenches_reverse(tg_reverse *r)
     const tg_model *m = r->m;
     for (int body = 1; body < m->nbody; body++)
     {
-        const double *f = r->s->wrench + 6 * body;
+        const double *f = r->s->wrench + TWIST * body;
         int node = m->body_node[body];
         if (node == 0)
             continue;
         mat3 R = tg_body_rotation(r->w, body);
-        v4 com = v4_load(r->w->body_pos + 4 * body) - tg_node_origin(m, r->w, node) +
-                 mat3_mul_mem(R, TG_PARAM(r->w->params, body_com) + 3 * body);
+        v4 com = tg_body_centre(m, r->w, body);
         spatial Y = spatial_load(r->w->Y + SPATIAL_SIZE * node);
         if (r->wrench != NULL)
         {
-            double *g = r->wrench + 6 * body;
-            v4_store3(g, v4_load3(g) + twist_at(Y, com));
-            v4_store3(g + 3, v4_load3(g + 3) + Y.ang);
+            double *g = r->wrench + TWIST * body;
+            tg_add3(g, twist_at(Y, com));
+            tg_add3(g + DIM, Y.ang);
         }
         if (!r->s->has_wrench)
             continue;
-        spatial bar = wrench_at(v4_load3(f), com);
-        bar.ang += v4_load3(f + 3);
-        v4 moved = v4_cross(v4_load3(f), Y.ang), local = mat3_mul_t(R, moved);
+        spatial bar = wrench_load(f, com);
+        v4 moved = v4_cross(v4_load3(f), Y.ang);
         tg_adjoint_seed(r->w, body, wrench_at(moved, com), spatial_zero(), bar);
-        for (int i = 0; i < 3 && r->g.params != NULL; i++)
-            r->g.params[m->offset.body_com + 3 * body + i] += local[i];
+        if (r->g.params != NULL)
+            tg_add3(r->g.params + TG_PARAM_INDEX(m, body_com, body), mat3_mul_t(R, moved));
     }
 }
 
@@ -124,14 +122,14 @@ static void implicit_actuators_reverse(tg_reverse *r)
         if (d.dof < 0)
             continue;
         double change = r->y[d.dof] * (r->s->v_next[d.dof] - r->s->v[d.dof]), square = d.gear * d.gear;
-        double gain = TG_PARAM(r->w->params, actuator_gain)[3 * i + 2], g_signal = r->dt * square * gain * change;
+        double gain = TG_PARAM_OF(r->w->params, actuator_gain, i)[2], g_signal = r->dt * square * gain * change;
         *r->gdt -= square * d.slope * change - g_signal * d.drive->signal_dt;
         tg_signal_reverse(&x, i, d.drive, g_signal, 0);
         if (r->g.params == NULL)
             continue;
-        r->g.params[m->offset.actuator_bias + 3 * i + 2] += r->dt * square * change;
-        r->g.params[m->offset.actuator_gain + 3 * i + 2] += r->dt * square * d.drive->signal * change;
-        r->g.params[m->offset.actuator_gear + 6 * i] -= 2 * r->dt * d.gear * d.slope * change;
+        r->g.params[TG_PARAM_INDEX(m, actuator_bias, i) + 2] += r->dt * square * change;
+        r->g.params[TG_PARAM_INDEX(m, actuator_gain, i) + 2] += r->dt * square * d.drive->signal * change;
+        r->g.params[TG_PARAM_INDEX(m, actuator_gear, i)] -= 2 * r->dt * d.gear * d.slope * change;
     }
 }
 

@@ -100,7 +100,7 @@ static void place(tg_tape *t, tg_arena *arena)
     place_gradient(t->m, &t->after, arena);
     t->held = (tg_cotangent){.u = TG_TAKE(arena, double, t->m->nu, "u"),
                              .tau = TG_TAKE(arena, double, t->m->nv, "tau"),
-                             .wrench = TG_TAKE(arena, double, 6 * t->m->nbody, "wrench")};
+                             .wrench = TG_TAKE(arena, double, TWIST * t->m->nbody, "wrench")};
 }
 
 /* Room for every joint, tendon and equality and for the contacts that a workspace has room for by default; what finds
@@ -244,7 +244,7 @@ static tg_control control_of(const tg_model *m, const tg_controls *c, int step)
     size_t row = (size_t)held_row(c, step);
     return (tg_control){.u = c->u == NULL ? NULL : c->u + row * (size_t)m->nu,
                         .tau = c->tau == NULL ? NULL : c->tau + row * (size_t)m->nv,
-                        .wrench = c->wrench == NULL ? NULL : c->wrench + row * 6 * (size_t)m->nbody,
+                        .wrench = c->wrench == NULL ? NULL : c->wrench + row * TWIST * (size_t)m->nbody,
                         .contacts = c->contacts == NULL ? NULL : c->contacts + step};
 }
 
@@ -475,7 +475,7 @@ static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, 
 {
     tg_label now;
     tg_cotangent g = t->g;
-    int row = held_row(&t->controls, step), wrenches = 6 * m->nbody;
+    int row = held_row(&t->controls, step), wrenches = TWIST * m->nbody;
     bool first = step + 1 == t->steps || held_row(&t->controls, step + 1) != row;
     g.u = own_row(in->u, row, m->nu, first, t->held.u);
     g.tau = own_row(in->tau, row, m->nv, first, t->held.tau);
@@ -614,7 +614,7 @@ static tg_status changes_at(const tg_model *m, tg_work *w, const tg_tape *t, int
                                    .act = row_of(out[i].act, step, m->na),
                                    .u = row_of(in[i].u, row, m->nu),
                                    .tau = row_of(in[i].tau, row, m->nv),
-                                   .wrench = row_of(in[i].wrench, row, 6 * m->nbody),
+                                   .wrench = row_of(in[i].wrench, row, TWIST * m->nbody),
                                    .dt = in[i].dt,
                                    .params = in[i].params,
                                    .contact = given_row(t, in[i].contact)};

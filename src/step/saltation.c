@@ -140,8 +140,10 @@ static tg_status make_column(const tg_model *m, tg_work *w, int island, bool par
 {
     tg_step_work *s = w->step;
     int nv = m->nv;
-    double *p = s->saltation, *along_q = p + 2 * nv, *along_v = p + 3 * nv;
-    *c = (column){.q = p + 4 * nv, .v = p + 5 * nv, .act = p + 6 * nv};
+    double *p = s->saltation + 2 * nv, *along_q = tg_next(&p, (size_t)nv), *along_v = tg_next(&p, (size_t)nv);
+    *c = (column){.q = tg_next(&p, (size_t)nv)};
+    c->v = tg_next(&p, (size_t)nv);
+    c->act = p;
     for (int k = 0; k < nv; k++)
     {
         bool inside = in_island(m, w, k, island);

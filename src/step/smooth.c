@@ -26,9 +26,9 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
         (m->joint_type[joint] != TG_JOINT_HINGE && m->joint_type[joint] != TG_JOINT_SLIDE))
         return none;
     tg_actuator_damping d = {.dof = m->joint_dof[joint], .drive = &s->drive[actuator]};
-    d.gear = TG_PARAM(w->params, actuator_gear)[6 * actuator];
-    d.slope = -(TG_PARAM(w->params, actuator_bias)[3 * actuator + 2] +
-                TG_PARAM(w->params, actuator_gain)[3 * actuator + 2] * d.drive->signal);
+    d.gear = *TG_PARAM_OF(w->params, actuator_gear, actuator);
+    d.slope = -(TG_PARAM_OF(w->params, actuator_bias, actuator)[2] +
+                TG_PARAM_OF(w->params, actuator_gain, actuator)[2] * d.drive->signal);
     return d.drive->force_end < 0 && d.slope > 0 ? d : none;
 }
 
@@ -70,14 +70,11 @@ static void add_wrenches(const tg_model *m, const tg_work *w, const double *wren
 {
     for (int body = 1; body < m->nbody; body++)
     {
-        const double *f = wrench + 6 * body;
+        const double *f = wrench + TWIST * body;
         int node = m->body_node[body];
-        if (node == 0 || (f[0] == 0 && f[1] == 0 && f[2] == 0 && f[3] == 0 && f[4] == 0 && f[5] == 0))
+        if (node == 0 || (vec3_is_zero(f) && vec3_is_zero(f + DIM)))
             continue;
-        v4 com = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, node) +
-                 mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, body_com) + 3 * body);
-        spatial W = wrench_at(v4_load3(f), com);
-        W.ang += v4_load3(f + 3);
+        spatial W = wrench_load(f, tg_body_centre(m, w, body));
         for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
             force[k] += spatial_dot(spatial_load(w->J + SPATIAL_SIZE * k), W);
     }

@@ -67,7 +67,7 @@ static void add_servos(const parts *p, const double *x, double *out)
 {
     for (int i = 0; i < p->m->nu && p->servos; i++)
     {
-        const double *bias = TG_PARAM(p->w->params, actuator_bias) + 3 * i;
+        const double *bias = TG_PARAM_OF(p->w->params, actuator_bias, i);
         bool axis = tg_actuator_has_axis(p->m, i), far = p->m->actuator_transmission[i] != TG_TRANSMISSION_JOINT;
         bool late = p->o->implicit_actuators == TG_ON && (axis || (far && tg_tendons_late(p->m, p->w)));
         add_moment(p, tg_actuator_row(p->m, p->w, i), fmax(0, -bias[1]), late ? 0 : fmax(0, -bias[2]), x, out);
@@ -96,7 +96,7 @@ static void fill_couplings(const parts *p, double *coupling)
     {
         bool far = m->actuator_transmission[i] != TG_TRANSMISSION_JOINT && m->actuator_drives[i] == TG_DRIVES_FORCE;
         bool late = far && p->o->implicit_actuators == TG_ON;
-        coupling[m->ntendon + i] = late ? weight_of(p, 0, fmax(0, -TG_PARAM(par, actuator_bias)[3 * i + 2])) : 0;
+        coupling[m->ntendon + i] = late ? weight_of(p, 0, fmax(0, -TG_PARAM_OF(par, actuator_bias, i)[2])) : 0;
     }
 }
 
@@ -112,8 +112,8 @@ static tg_status factor(const parts *p)
     for (int i = 0; i < m->nu && p->o->implicit_actuators == TG_ON; i++)
         if (tg_actuator_has_axis(m, i))
         {
-            double gear = TG_PARAM(p->w->params, actuator_gear)[6 * i];
-            double slope = fmax(0, -TG_PARAM(p->w->params, actuator_bias)[3 * i + 2]);
+            double gear = *TG_PARAM_OF(p->w->params, actuator_gear, i);
+            double slope = fmax(0, -TG_PARAM_OF(p->w->params, actuator_bias, i)[2]);
             extra[m->joint_dof[m->actuator_target[i]]] += weight_of(p, 0, gear * gear * slope);
         }
     double *coupling = tg_tendons_late(m, p->w) ? p->w->step->coupling : NULL;

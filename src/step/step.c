@@ -51,7 +51,7 @@ tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, cons
     TG_TRY(copy_vector(w, "control.tau", control == NULL ? NULL : control->tau, m->nv, s->tau));
     s->has_wrench = control != NULL && control->wrench != NULL;
     if (s->has_wrench)
-        TG_TRY(copy_vector(w, "control.wrench", control->wrench, 6 * m->nbody, s->wrench));
+        TG_TRY(copy_vector(w, "control.wrench", control->wrench, TWIST * m->nbody, s->wrench));
     return TG_OK;
 }
 
@@ -117,7 +117,7 @@ static input largest_input(const tg_model *m, const tg_step_work *s)
     look_at(&largest, "control.u", s->u, m->nu);
     look_at(&largest, "control.tau", s->tau, m->nv);
     if (s->has_wrench)
-        look_at(&largest, "control.wrench", s->wrench, 6 * m->nbody);
+        look_at(&largest, "control.wrench", s->wrench, TWIST * m->nbody);
     return largest;
 }
 

@@ -62,9 +62,9 @@ static tg_status check_cotangent(const tg_model *m, tg_work *w, const tg_cotange
         const char *name;
         const double *x;
     } part[] = {{"out.force", out->force}, {"out.torque", out->torque}, {"out.point", out->point}};
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (part[i].x != NULL)
-            TG_TRY(tg_check_vector(w, part[i].name, part[i].x, 3 * tg_contact_count(w)));
+            TG_TRY(tg_check_vector(w, part[i].name, part[i].x, DIM * tg_contact_count(w)));
     return TG_OK;
 }
 
@@ -81,27 +81,28 @@ static tg_status prepare(const tg_model *m, tg_work *w, const tg_cotangent *out)
 static tg_reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, const tg_cotangent *in, double *gdt)
 {
     tg_step_work *s = w->step;
-    size_t rows = (size_t)w->rows->capacity.rows;
+    size_t rows = (size_t)w->rows->capacity.rows, nv = (size_t)m->nv;
     double *c = s->cotangent, *p = s->row_gradient;
     tg_reverse r = {.m = m, .w = w, .s = s, .dt = s->options.dt, .gdt = gdt, .gact = s->gact, .gu = s->gu};
-    r.vbar = c;
-    r.y = c + m->nv;
-    r.scaled = c + 2 * m->nv;
-    r.other = c + 3 * m->nv;
-    r.Lbar = p;
-    r.z = p + rows;
-    r.turn = p + 2 * rows;
-    r.gphi = p + 3 * rows;
-    r.f = p + 4 * rows;
-    r.f_start = p + 5 * rows;
-    r.compressed_Lbar = p + 6 * rows;
-    r.compressed_z = p + 7 * rows;
-    r.compressed_turn = p + 8 * rows;
-    r.compressed_y = c + 4 * m->nv;
-    r.compressed_scaled = c + 5 * m->nv;
-    r.compressed_v = c + 6 * m->nv;
-    r.f_free = s->within ? p + 9 * rows : NULL;
-    r.impulse = w->rows->explicit_law ? p + 10 * rows : NULL;
+    double **const of_dofs[TG_DOF_VECTORS] = {
+        &r.vbar, &r.y, &r.scaled, &r.other, &r.compressed_y, &r.compressed_scaled, &r.compressed_v};
+    double **const of_rows[TG_ROW_VECTORS] = {&r.Lbar,
+                                              &r.z,
+                                              &r.turn,
+                                              &r.gphi,
+                                              &r.f,
+                                              &r.f_start,
+                                              &r.compressed_Lbar,
+                                              &r.compressed_z,
+                                              &r.compressed_turn,
+                                              &r.f_free,
+                                              &r.impulse};
+    for (int i = 0; i < TG_DOF_VECTORS; i++)
+        *of_dofs[i] = tg_next(&c, nv);
+    for (int i = 0; i < TG_ROW_VECTORS; i++)
+        *of_rows[i] = tg_next(&p, rows);
+    r.f_free = s->within ? r.f_free : NULL;
+    r.impulse = w->rows->explicit_law ? r.impulse : NULL;
     r.factors = s->implicit;
     r.wrench = in->wrench;
     r.g = tg_gradient_begin(m, w, NULL);
@@ -112,7 +113,7 @@ static tg_reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, 
     for (int k = 0; k < m->nv; k++)
         r.vbar[k] = out->v != NULL ? out->v[k] : 0;
     if (r.wrench != NULL)
-        memset(r.wrench, 0, sizeof(double) * 6 * (size_t)m->nbody);
+        memset(r.wrench, 0, sizeof(double) * TWIST * (size_t)m->nbody);
     return r;
 }
 

@@ -27,8 +27,8 @@ double tg_late_slope(const tg_model *m, const tg_work *w, int i)
         fits = true;
     if (!late || !fits || s->drive[i].force_end >= 0)
         return 0;
-    double slope = -(TG_PARAM(w->params, actuator_bias)[3 * i + 2] +
-                     TG_PARAM(w->params, actuator_gain)[3 * i + 2] * s->drive[i].signal);
+    double slope = -(TG_PARAM_OF(w->params, actuator_bias, i)[2] +
+                     TG_PARAM_OF(w->params, actuator_gain, i)[2] * s->drive[i].signal);
     return slope > 0 ? slope : 0;
 }
 
@@ -40,8 +40,8 @@ tg_drive tg_late_drive(const tg_model *m, const tg_work *w, int i)
     if (slope == 0)
         return d;
     double rate = tg_actuator_along(m, w, i, s->v_next), faster = rate - d.rate;
-    d.gain += TG_PARAM(w->params, actuator_gain)[3 * i + 2] * faster;
-    d.bias += TG_PARAM(w->params, actuator_bias)[3 * i + 2] * faster;
+    d.gain += TG_PARAM_OF(w->params, actuator_gain, i)[2] * faster;
+    d.bias += TG_PARAM_OF(w->params, actuator_bias, i)[2] * faster;
     d.force -= slope * faster;
     d.rate = rate;
     d.late = true;

@@ -9,6 +9,12 @@
 #include "dynamics/change.h"
 #include "step/forward.h"
 
+enum
+{
+    TG_DOF_VECTORS = 7, /* of cotangent */
+    TG_ROW_VECTORS = 11 /* of row_gradient */
+};
+
 /* X(type, name, count, documentation) */
 #define TG_STEP_FIELDS(X)                                                                                              \
     X(double, q, m->nq, "at the start")                                                                                \
@@ -16,7 +22,7 @@
     X(double, act, m->na, "")                                                                                          \
     X(double, u, m->nu, "")                                                                                            \
     X(double, tau, m->nv, "")                                                                                          \
-    X(double, wrench, 6 * m->nbody, "")                                                                                \
+    X(double, wrench, TWIST * m->nbody, "")                                                                            \
     X(double, extra, m->nv, "dt damping + dt^2 stiffness, on the diagonal of the mass matrix")                         \
     X(double, force, m->nv, "generalised forces of the smooth part")                                                   \
     X(double, coupling, m->ntendon + m->nu, "c of M + sum c m m^T: of tendons, and of actuators (tendons.c)")          \
@@ -30,17 +36,18 @@
     X(double, share, m->nv, "of the step that each dof is displaced by, where some tree is held (hold.c)")             \
     X(double, sure, m->ntree + 1, "scratch: shares for which the gaps of each island hold (hold.c)")                   \
     X(double, act_next, m->na, "")                                                                                     \
-    X(double, cotangent, 7 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
+    X(double, cotangent, TG_DOF_VECTORS * m->nv, "of v+, and what becomes of it (step_vjp.c)")                         \
     X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
-    X(double, unit, m->nv + m->na + 3 * c->contacts, "a unit vector, for derivatives row by row; zero between")        \
+    X(double, unit, m->nv + m->na + DIM * c->contacts, "a unit vector, for derivatives row by row; zero between")      \
     X(double, unit_param, m->nparams, "the same of one parameter")                                                     \
-    X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
+    X(double, forward, 3 * m->nv + m->na + m->nu + TWIST * m->nbody + 1,                                               \
+      "gradient of one row, for forward mode (jvp.c)")                                                                 \
     X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, given_gradient, TG_GIVEN_NUMBERS *(size_t)c->contacts, "of contacts from outside (jvp.c)")               \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
-    X(double, row_gradient, 11 * (size_t)c->rows,                                                                      \
+    X(double, row_gradient, TG_ROW_VECTORS *(size_t)c->rows,                                                           \
       "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression, impulses; changes")                            \
     X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
     X(double, gyroscopic, tg_gyroscopic_size(m), "factors of A + dt D, tree by tree (gyroscopic.c)")                   \
@@ -48,9 +55,9 @@
     X(int, gyroscopic_pivot, m->nv, "")                                                                                \
     X(double, loops, (size_t)c->loop_rows *(size_t)c->loop_rows, "how loops with redundant rows turn (loops.c)")       \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
-    X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
+    X(double, zeros, m->nv + TWIST * m->nequality, "")                                                                 \
     X(double, touch_gradient, TG_TOUCH_GRADIENT * c->contacts, "of points and frames of contacts")                     \
-    X(double, block_gradient, 6 * (size_t)c->constraints, "of friction coefficients and bounds")                       \
+    X(double, block_gradient, TG_CONE_MAX *(size_t)c->constraints, "of friction coefficients and bounds")              \
     X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \
     X(tg_implicit, implicit, m->ntree + 1, "factors of each island")                                                   \
     X(tg_implicit, compression, m->ntree + 1, "those of the first phase where Poisson's law acts")                     \

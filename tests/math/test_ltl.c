@@ -3,6 +3,7 @@
 #include "math_test.h"
 
 #include "base/arena.h"
+#include "base/simd.h"
 #include "math/dense.h"
 #include "math/ltl.h"
 
@@ -94,9 +95,10 @@ static void fill_matrix(test_random *r, tree *t)
     assert_non_null(t->M);
     for (int i = 0; i < n * ld; i++)
         t->M[i] = NAN;
-    tg_ltl_clear(&t->p, t->M);
     for (int k = 0; k < n; k++)
     {
+        for (int b = t->p.block_start[k]; b < t->p.block_start[k + 1]; b++)
+            v4_store(t->M + k * ld + t->p.blocks[b], v4_zero());
         for (int a = k; a >= 0; a = t->parent[a])
             t->M[k * ld + a] = t->dense[n * k + a];
         for (int j = k + 1; j < (k & ~3) + 4; j++)
@@ -220,26 +222,6 @@ static void check_factor(test_random *r, tree *t)
     }
 }
 
-static void check_multiply(test_random *r, tree *t)
-{
-    int n = t->p.n;
-    double *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
-    assert_true(x != NULL && y != NULL);
-    random_fill(r, x, n);
-    for (int i = 0; i < n; i++)
-        y[i] = NAN; /* written, not added to */
-    tg_ltl_mul(&t->p, t->M, x, y);
-    for (int i = 0; i < n; i++)
-    {
-        long double sum = 0;
-        for (int j = 0; j < n; j++)
-            sum += (long double)t->dense[n * i + j] * x[j];
-        assert_near(y[i], (double)sum, 1e-13);
-    }
-    free(x);
-    free(y);
-}
-
 /* one vector, unaligned, in memory that ends with it */
 static void check_solve(test_random *r, tree *t)
 {
@@ -289,12 +271,6 @@ static void one_full(const tree *t, const double *dinv, double *x)
     tg_ltl_solve(&t->p, t->M, dinv, x);
 }
 
-static void one_lt(const tree *t, const double *dinv, double *x)
-{
-    (void)dinv;
-    tg_ltl_solve_lt(&t->p, t->M, x);
-}
-
 static void one_l(const tree *t, const double *dinv, double *x)
 {
     (void)dinv;
@@ -304,12 +280,6 @@ static void one_l(const tree *t, const double *dinv, double *x)
 static void all_full(const tree *t, const double *dinv, int columns, double *X, int ldx)
 {
     tg_ltl_solve_many(&t->p, t->M, dinv, columns, X, ldx);
-}
-
-static void all_lt(const tree *t, const double *dinv, int columns, double *X, int ldx)
-{
-    (void)dinv;
-    tg_ltl_solve_lt_many(&t->p, t->M, columns, X, ldx);
 }
 
 static void all_l(const tree *t, const double *dinv, int columns, double *X, int ldx)
@@ -349,7 +319,6 @@ static void check_solve_many(test_random *r, tree *t)
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
     {
         compare_columns(r, t, dinv, widths[w], one_full, all_full);
-        compare_columns(r, t, dinv, widths[w], one_lt, all_lt);
         compare_columns(r, t, dinv, widths[w], one_l, all_l);
     }
 }
@@ -419,12 +388,6 @@ static void test_factor(void **state)
     for_all_trees(check_factor);
 }
 
-static void test_multiply(void **state)
-{
-    (void)state;
-    for_all_trees(check_multiply);
-}
-
 static void test_solve(void **state)
 {
     (void)state;
@@ -480,10 +443,13 @@ static void test_arena_too_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern),         cmocka_unit_test(test_factor),
-        cmocka_unit_test(test_multiply),        cmocka_unit_test(test_solve),
-        cmocka_unit_test(test_solve_many),      cmocka_unit_test(test_inverse),
-        cmocka_unit_test(test_bad_pivot),       cmocka_unit_test(test_order_is_checked),
+        cmocka_unit_test(test_pattern),
+        cmocka_unit_test(test_factor),
+        cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_solve_many),
+        cmocka_unit_test(test_inverse),
+        cmocka_unit_test(test_bad_pivot),
+        cmocka_unit_test(test_order_is_checked),
         cmocka_unit_test(test_arena_too_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
