@@ -52,10 +52,14 @@ static double column_along(const tg_judge *c, double *const J[3], int columns, i
     return sum;
 }
 
-/* the largest size of a column; index: of parameters of one kind */
+/* The largest size of a column. index: of parameters of one kind, of which the matrices have a few: |out J| of all
+ * others, which is not above the size, is known from reverse mode. */
 static double largest_column(const tg_judge *c, double *const J[3], int columns, const int *index, int kind)
 {
     double largest = 0, size;
+    for (int i = 0; i < c->n.nparams && index != NULL; i++)
+        if (c->kind[i] == kind)
+            largest = fmax(largest, fabs(c->exact.params[i]));
     for (int k = 0; k < columns; k++)
         if (index == NULL || c->kind[index[k]] == kind)
         {

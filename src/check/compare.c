@@ -99,13 +99,9 @@ static double compare_group(const tg_judge *c, int group, tg_check_group *to)
     return worst;
 }
 
-/* Where a mode changes within the displacement the unrelaxed law is judged by its sides. Under the others a limit and
- * the dry friction of its joint share what moves the limit, half each, and labels do not tell: nothing is compared
- * there. */
 static tg_status difference(tg_judge *c, const tg_cotangent *out, tg_differences_count *count)
 {
     tg_walk *walk = &c->walk;
-    bool unrelaxed = strcmp(walk->options.law, tg_default_options().law) == 0;
     tg_state start = {walk->q_before, walk->v_before, walk->act_before, &walk->cache_before};
     tg_control control = {.u = walk->u, .tau = walk->tau, .wrench = walk->wrench};
     tg_differences_request request = {.params = walk->params[walk->set],
@@ -116,7 +112,7 @@ static tg_status difference(tg_judge *c, const tg_cotangent *out, tg_differences
                                       .nindex = c->nindex,
                                       .chosen = &c->wanted,
                                       .spread = &c->spread,
-                                      .judged = unrelaxed ? &c->exact : NULL,
+                                      .judged = &c->exact,
                                       .label = c->label.kind,
                                       .own = c->own};
     return tg_step_differences(c->m, c->d, &request, out, &c->differences, count);

@@ -71,9 +71,39 @@ static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
     return margin;
 }
 
+/* ---- labels ---- */
+
+/* the slowest slip of a contact that slides, |S sigma_T| over the largest coefficient, of those above some speed */
+static double slowest_slip(const tg_implicit *f, double least)
+{
+    double slowest = INFINITY;
+    for (int b = 0; b < f->island->blocks; b++)
+    {
+        const tg_block *block = &f->island->block[b];
+        double slip = 0, largest = 0;
+        for (int i = 1; i < block->rows && block->kind == TG_BLOCK_CONTACT && f->slides[b]; i++)
+        {
+            double mu = block->mu[i - 1], moved = mu * f->sigma[block->row + i];
+            slip += moved * moved;
+            largest = fmax(largest, mu);
+        }
+        slip = largest > 0 ? sqrt(slip) / largest : 0;
+        slowest = slip > least ? fmin(slowest, slip) : slowest;
+    }
+    return slowest;
+}
+
+/* Held rows that contradict each other are not all held, and by what they are off the direction of a slow slip is off
+ * (what creeps is slower than that, and follows what they contradict each other by). */
+static bool contradicts(const tg_implicit *f)
+{
+    return f->conflict >= TG_CONSISTENT ||
+           (f->conflict > TG_ON_CONE * TG_NO_SLIP && f->conflict > TG_ON_CONE * slowest_slip(f, TG_NO_SLIP));
+}
+
 static tg_gradient_kind label(const tg_implicit *f, bool regular)
 {
-    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= TG_CONSISTENT; /* then they are not all held */
+    bool at_change = f->margin < TG_AT_SWITCH || contradicts(f);
     return !regular ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }
 
@@ -131,23 +161,29 @@ static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, tg_selecti
 
 /* ---- the point ---- */
 
-/* the slowest slip of a contact that slides, |S sigma_T| over the largest coefficient */
-static double slowest_slip(const tg_implicit *f)
+static double fastest_held(const tg_implicit *f, const double *sigma)
 {
-    double slowest = INFINITY;
-    for (int b = 0; b < f->island->blocks; b++)
-    {
-        const tg_block *block = &f->island->block[b];
-        double slip = 0, largest = 0;
-        for (int i = 1; i < block->rows && block->kind == TG_BLOCK_CONTACT && f->slides[b]; i++)
-        {
-            double mu = block->mu[i - 1], moved = mu * f->sigma[block->row + i];
-            slip += moved * moved;
-            largest = fmax(largest, mu);
-        }
-        slowest = largest > 0 ? fmin(slowest, sqrt(slip) / largest) : slowest;
-    }
-    return slowest;
+    double most = 0;
+    for (int i = 0; i < f->held; i++)
+        most = fmax(most, fabs(sigma[f->row[i]]));
+    return most;
+}
+
+/* dL = D r (rows), r = sigma of held rows: the impulses that bring them to rest. False when there is no room. */
+static bool bring_to_rest(const tg_implicit *f, const double *sigma, tg_arena *arena, double *dL)
+{
+    int rows = f->island->rows;
+    size_t mark = tg_arena_mark(arena);
+    double *r = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities of held rows");
+    bool fits = r != NULL;
+    for (int i = 0; i < rows && fits; i++)
+        r[i] = 0;
+    for (int i = 0; i < f->held && fits; i++)
+        r[f->row[i]] = sigma[f->row[i]];
+    fits = fits && tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
+    arena->failed = false;
+    tg_arena_release(arena, mark);
+    return fits;
 }
 
 /* The solver ends when held rows move by less than its tolerance. The direction of a slow slip is then known to that
@@ -157,26 +193,37 @@ static double slowest_slip(const tg_implicit *f)
 static bool find_point(const tg_implicit *f, tg_arena *arena, double *point)
 {
     int rows = f->island->rows;
-    double slowest = slowest_slip(f), most = 0, *dL = point;
-    for (int i = 0; i < f->held && slowest < INFINITY; i++)
-        most = fmax(most, fabs(f->sigma[f->row[i]]));
-    if (!(most > sqrt(DBL_EPSILON) * slowest))
+    double slowest = slowest_slip(f, 0), *dL = point;
+    if (!(slowest < INFINITY && fastest_held(f, f->sigma) > sqrt(DBL_EPSILON) * slowest))
         return false;
-    size_t mark = tg_arena_mark(arena);
-    double *r = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities of held rows");
-    bool moves = r != NULL;
-    for (int i = 0; i < rows && moves; i++)
-        r[i] = 0;
-    for (int i = 0; i < f->held && moves; i++)
-        r[f->row[i]] = f->sigma[f->row[i]];
-    moves = moves && tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
-    for (int i = 0; i < rows && moves; i++)
+    if (!bring_to_rest(f, f->sigma, arena, dL))
+        return false;
+    for (int i = 0; i < rows; i++)
         point[rows + i] = f->sigma[i] + v4_dot_of(rows, f->island->G + (size_t)i * (size_t)f->island->ldg, dL);
-    for (int i = 0; i < rows && moves; i++)
+    for (int i = 0; i < rows; i++)
         point[i] = f->L[i] + dL[i];
+    return true;
+}
+
+/* Whether the impulses L that the solver ended with are known to fewer digits than their derivatives should be: with
+ * such equations, bringing held rows to rest changes them by more (as velocities, G_ii L_i). The step is then not quite
+ * the one that is differentiated, and what it is off by changes with its inputs. */
+static bool is_rough(const tg_implicit *f, const double *L, const double *sigma, tg_arena *arena)
+{
+    const tg_island *island = f->island;
+    double largest = 0, off = 0;
+    size_t mark = tg_arena_mark(arena);
+    for (int i = 0; i < island->rows; i++)
+        largest = fmax(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(L[i]));
+    if (!(f->condition * fastest_held(f, sigma) > TG_NO_CHANGE * largest))
+        return false;
+    double *dL = TG_TAKE(arena, double, (size_t)island->rows, "implicit: what impulses are off by");
+    bool known = dL != NULL && bring_to_rest(f, sigma, arena, dL);
+    for (int i = 0; i < island->rows && known; i++)
+        off = fmax(off, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(dL[i]));
     arena->failed = false;
     tg_arena_release(arena, mark);
-    return moves;
+    return off > TG_NO_CHANGE * largest;
 }
 
 /* Contacts that creep are tried as such first. */
@@ -216,7 +263,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
-    out->kind = label(out, regular);
+    out->kind = label(out, regular && !is_rough(out, L, sigma, arena));
     return TG_OK;
 }
 

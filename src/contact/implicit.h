@@ -18,6 +18,12 @@
 #include "contact/cone_law.h"
 #include "solve/problem.h"
 
+#define TG_AT_SWITCH 1e-7 /* m/s, m: margins below are one-sided */
+
+/* Derivatives are right to six digits: what impulses are off by, of the largest, or what rows cease to agree by (m/s by
+ * m or rad), counts as nothing below. */
+#define TG_NO_CHANGE 1e-6
+
 /* How the equations are kept. */
 typedef enum tg_implicit_form
 {

@@ -11,7 +11,8 @@
 
 #include "contact/implicit_forms.h"
 
-/* on its cone, and against its slip: rounding has any direction */
+/* On its cone, and against its slip: rounding has any direction. What carries nothing is at the tip of its cone, and
+ * holds its normal alone. */
 static bool creeps(const tg_implicit *f, const tg_block *block)
 {
     double normal = f->L[block->row], impulse = 0, slip = 0, against = 0;
@@ -24,7 +25,9 @@ static bool creeps(const tg_implicit *f, const tg_block *block)
     }
     impulse = sqrt(impulse);
     slip = sqrt(slip);
-    return normal > 0 && slip > TG_OPENING && fabs(impulse - normal) <= TG_ON_CONE * normal &&
+    if (!(normal > 0))
+        return slip > TG_OPENING;
+    return slip > TG_OPENING && fabs(impulse - normal) <= TG_ON_CONE * normal &&
            impulse * slip - against <= TG_ON_CONE * impulse * slip;
 }
 

@@ -7,7 +7,6 @@
 #include "solve/held.h"
 #include "solve/tolerance.h"
 
-#define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
 #define TG_GOOD_PIVOT 1e-5 /* of the largest, or of its row's own size: elimination is accurate */
 #define TG_WORST_PIVOT                                                                                                 \
     1e-9                /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */

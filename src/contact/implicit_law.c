@@ -17,21 +17,27 @@ typedef struct block_law
 } block_law;
 
 /* the mode of a block of the scaled problem, whose blocks are some of the island's, in their order */
-static tg_mode mode_of(const block_law *u, const tg_cone *cone)
+static const tg_block_mode *mode_of(const block_law *u, const tg_cone *cone)
 {
     int row = u->cones->source[cone->row], b = 0;
     while (row >= u->island->block[b].row + u->island->block[b].rows)
         b++;
-    return u->mode[b].mode;
+    return &u->mode[b];
+}
+
+/* Closed without a force: other parts of the derivative leave it out, too. Dry friction where other rows hold what it
+ * holds, such as a limit of its joint: it follows these, and with both in the equations each would follow half. */
+static bool is_left_out(const tg_cone *cone, const tg_block_mode *mode)
+{
+    return cone->kind == TG_CONE_UNIT ? mode->mode == TG_MODE_BREAKING : cone->kind == TG_CONE_BOX && mode->immaterial;
 }
 
 static tg_block_equations equations_of(const void *user, int block, const double *x, const double *s)
 {
     const block_law *u = user;
     const tg_cone *cone = &u->cones->block[block];
-    if (cone->kind != TG_CONE_UNIT || mode_of(u, cone) != TG_MODE_BREAKING)
+    if (!is_left_out(cone, mode_of(u, cone)))
         return tg_cone_law_equations(u->law, cone, x, s);
-    /* closed without a force: other parts of the derivative leave it out, too */
     tg_block_equations open = {.dim = cone->dim};
     for (int i = 0; i < cone->dim; i++)
         open.x[i][i] = 1 / cone->rho_n;

@@ -92,22 +92,27 @@ static void separate(tg_implicit *f, double *A)
     }
 }
 
-/* What a friction at its bound leaves to a row when it acts the other way. */
-static double left_to(const tg_implicit *f, int tie, int row)
+/* What a friction leaves to a row when it is at its bound, forwards (way 1) or backwards (-1). */
+static double left_to(const tg_implicit *f, int tie, int row, int way)
 {
-    return -2 * f->L[f->tied[tie]] * f->tie[(size_t)tie * (size_t)f->island->rows + (size_t)row];
+    int own = f->tied[tie], b = 0;
+    while (f->island->block[b].row != own)
+        b++;
+    double change = way * f->island->block[b].bound - f->L[own];
+    return change * f->tie[(size_t)tie * (size_t)f->island->rows + (size_t)row];
 }
 
-/* The least and the largest impulse of a row as any of them act the other way. */
+/* The least and the largest impulse of a row as any of them act either way. */
 static void find_range(const tg_implicit *f, int row, double *low, double *high)
 {
     *low = *high = f->L[row];
     for (int k = 0; k < f->ties; k++)
-    {
-        double change = f->tied[k] != row ? left_to(f, k, row) : 0;
-        *low += fmin(change, 0);
-        *high += fmax(change, 0);
-    }
+        if (f->tied[k] != row)
+        {
+            double forwards = left_to(f, k, row, 1), backwards = left_to(f, k, row, -1);
+            *low += fmin(forwards, backwards);
+            *high += fmax(forwards, backwards);
+        }
 }
 
 /* Whether these impulses of a block are inside of its bounds. Of what slides the normal is asked here, and the rest in
@@ -136,7 +141,7 @@ static bool loads(const tg_implicit *f, int tie, const tg_block *block)
     double size = block->kind == TG_BLOCK_FRICTION ? block->bound : fabs(f->L[block->row]);
     bool any = false;
     for (int i = block->row; i < block->row + block->rows; i++)
-        any = any || fabs(left_to(f, tie, i)) > TG_ON_CONE * size;
+        any = any || fmax(fabs(left_to(f, tie, i, 1)), fabs(left_to(f, tie, i, -1))) > TG_ON_CONE * size;
     return any && f->tied[tie] != block->row;
 }
 

@@ -170,5 +170,6 @@ tg_within tg_within_of(const tg_contact_settings *settings, double phi, double s
     out.margin = fmin(fabs(m.u.x - 2 * rest.x), fabs(m.u.x - rest.x));
     out.margin = fmin(out.margin, fabs(leaves.x - half_fall.x));
     out.margin = fmin(out.margin, fabs(phi / settings->dt + free));
+    out.margin = fmin(out.margin, fabs(phi / settings->dt)); /* overlaps meet at the start of the step */
     return out;
 }

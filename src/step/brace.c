@@ -253,9 +253,10 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
 /* ---- friction along which nothing can move ----
  *
  * J = 0 in such a row: friction across the plane of a planar robot. A parameter that tilts it makes it J = h a: it
- * slips by h a . v+, and its impulse, as much as the cone has left, acts on h a against that: v+ changes by |h|. The
- * derivative is the mean of both sides. A contact that slides has its friction along its slip, which turns smoothly;
- * but in a box each component has a bound of its own. */
+ * slips by h a . v+, and its impulse, as much as the cone has left, acts on h a against that: v+ changes by |h|. Where
+ * other rows hold what it acts on, it is still the slip that the contact's friction is against, and what stuck in its
+ * other rows follows: they slip by a share of h a . v+. The derivative is the mean of both sides. A contact that slides
+ * has its friction along its slip, which turns smoothly; but in a box each component has a bound of its own. */
 
 static bool may_kink(const tg_rows *r, const tg_implicit *f, int b)
 {
@@ -308,7 +309,6 @@ bool tg_fixed_rows(const tg_model *m, tg_work *w)
         return false;
     tg_step_need_rows(m, w);
     find_answer(m, w, ALL, y, Lbar, answer);
-    tg_node_twists(m, w, y, w->Y);
     return true;
 }
 
@@ -319,20 +319,22 @@ bool tg_param_places(const tg_model *m, int param)
            (param >= at->geom_pos && param < at->geom_friction) || (param >= at->hfield_size && param < at->gravity_);
 }
 
-bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
+/* What a unit of a parameter does to J x in all rows. */
+static const double *turned_rows(const tg_model *m, tg_work *w, int param, const double *x)
 {
     tg_step_work *s = w->step;
     tg_change *c = &s->change;
     const tg_rows *r = w->rows;
-    double *z = s->row_gradient, *sigma = z + r->capacity.rows, sum = 0;
+    double *sigma = s->row_gradient + r->capacity.rows;
     s->unit_param[param] = 1;
     c->dt = 0;
+    tg_node_twists(m, w, x, w->Y);
     tg_change_begin(m, w, c, s->unit_param, (tg_param_range){param, param + 1}, s->q);
     tg_given_changes(w->rows, NULL);
-    tg_change_twists(m, c, s->cotangent, c->dN);
+    tg_change_twists(m, c, x, c->dN);
     tg_change_twists(m, c, s->v, c->dV);
     tg_rows_change d = {.c = c,
-                        .next = {s->cotangent, w->Y, c->dN},
+                        .next = {x, w->Y, c->dN},
                         .start = {s->v, w->V, c->dV},
                         .sigma = sigma,
                         .mu = s->block_gradient,
@@ -340,7 +342,19 @@ bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
                         .settings = &s->settings};
     tg_rows_changes(m, w, s->q, &d);
     s->unit_param[param] = 0;
-    for (int i = 0; i < r->nrow; i++)
-        sum += z[i] * sigma[i];
-    return fabs(sum) > nothing;
+    return sigma;
+}
+
+/* Slips count beside the slopes of v+ by gaps, 1 / dt, as those of patches do that still turn (derivative.c). */
+bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
+{
+    tg_step_work *s = w->step;
+    const double *z = s->row_gradient, *moved = turned_rows(m, w, param, s->cotangent);
+    double sum = 0, slip = 0;
+    for (int i = 0; i < w->rows->nrow; i++)
+        sum += z[i] * moved[i];
+    moved = turned_rows(m, w, param, s->v_next);
+    for (int i = 0; i < w->rows->nrow; i++)
+        slip = z[i] != 0 ? fmax(slip, fabs(moved[i])) : slip;
+    return fabs(sum) > nothing || slip * s->options.dt > TG_AT_SWITCH;
 }

@@ -135,7 +135,7 @@ static int dofs_between(const tg_model *m, int a, int b)
 }
 
 /* Whether the two bodies of contacts that stick still turn against each other, J_N v+ = -b, by more than counts beside
- * the slope of b by gaps, which is that of v+. */
+ * the slope of b by gaps, which is that of v+: the derivative by a tilt has two sides that differ by what they turn. */
 static bool turn_apart(const tg_work *w, int b, int other)
 {
     const tg_rows *r = w->rows;
@@ -145,7 +145,7 @@ static bool turn_apart(const tg_work *w, int b, int other)
         return false;
     tg_bias_slope slope =
         tg_contact_bias_slope(w->params, &w->step->settings, island_of(w, c), &r->touch[c->index], r->problem);
-    return apart > TG_NO_CHANGE * slope.gap;
+    return apart > TG_AT_SWITCH * slope.gap;
 }
 
 /* Which contacts need not stay consistent with others between the same bodies (implicit_braces.c). */

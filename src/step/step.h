@@ -215,9 +215,6 @@ void tg_saltation_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out
 tg_status tg_saltation_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
 tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
 
-/* m/s by m or rad: what rows cease to agree by that counts as nothing, as derivatives are right to six digits */
-#define TG_NO_CHANGE 1e-6
-
 /* Whether rows that hold against each other cease to agree as bodies are displaced: one of them opens or slips then;
  * and dry friction at its bound with those that hold it, as anything is displaced. After the islands were factored.
  * (brace.c) */

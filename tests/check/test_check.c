@@ -92,6 +92,44 @@ static void test_a_model_passes(void **unused)
     tg_model_destroy(m);
 }
 
+/* Where labels and scales are at their limits: a box that lies on a floor as impacts happen within the step, a planar
+ * walker whose feet could slip across its plane, flat feet that hold while they still turn, or slip so slowly that what
+ * held rows contradict each other by is a part of it. */
+static void test_hard_states(void **unused)
+{
+    (void)unused;
+    static const struct
+    {
+        const char *model;
+        tg_impact impact;
+        int seed;
+    } cases[] = {
+        {"cube", TG_IMPACT_WITHIN, 16},        {"cube", TG_IMPACT_WITHIN, 36},
+        {"cube", TG_IMPACT_WITHIN, 61},        {"planar_walker", TG_IMPACT_END, 16},
+        {"planar_walker", TG_IMPACT_END, 60},  {"humanoid36", TG_IMPACT_WITHIN, 8},
+        {"humanoid36", TG_IMPACT_WITHIN, 304},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    {
+        tg_model *m = load(cases[k].model);
+        tg_check_options options = tg_default_check_options();
+        tg_check_result r;
+        tg_error error;
+        options.states = 60;
+        options.seed = cases[k].seed;
+        options.impact = cases[k].impact;
+        if (tg_check(m, &options, &r, &error) != TG_OK)
+            fail_msg("%s", error.message);
+        for (int i = 0; i < r.ngroup; i++)
+            if (!(r.group[i].error <= TG_CHECK_TOLERANCE))
+                fail_msg("%s, seed %d: %s %s is off by %g at state %d", cases[k].model, cases[k].seed, r.group[i].name,
+                         r.group[i].entry, r.group[i].error, r.group[i].state);
+        assert_true(r.jvp <= TG_CHECK_AGREEMENT && r.jacobian <= TG_CHECK_AGREEMENT);
+        assert_true(r.labels[TG_LABEL_EXACT] >= 0.75 * r.states);
+        tg_model_destroy(m);
+    }
+}
+
 /* Two feet on a floor have many impulses, and so has a joint with dry friction at its limit. Where others hold what is
  * on its cone, nothing changes there: few numbers are skipped, few states are one-sided. What is labelled exact is
  * right. */
@@ -166,11 +204,9 @@ static void test_progress_can_end_it(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_a_model_passes),
-        cmocka_unit_test(test_laws_with_redundant_rows),
-        cmocka_unit_test(test_it_repeats),
-        cmocka_unit_test(test_progress_can_end_it),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_a_model_passes),
+        cmocka_unit_test(test_hard_states), cmocka_unit_test(test_laws_with_redundant_rows),
+        cmocka_unit_test(test_it_repeats),  cmocka_unit_test(test_progress_can_end_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

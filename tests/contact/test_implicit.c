@@ -451,12 +451,87 @@ static void barely_independent(void **state)
     }
 }
 
+/* The derivative of an island at some impulses and velocities, which its g makes a solution. */
+static tg_implicit label_at(const tg_island *of, const double *L, const double *sigma, tg_selection selection)
+{
+    static double g[SCENE_ROWS];
+    static tg_island kept;
+    const tg_island *island = &kept;
+    kept = *of;
+    kept.g = g;
+    for (int i = 0; i < of->rows; i++)
+        g[i] = sigma[i] - dot_n(of->rows, of->G + (size_t)i * (size_t)of->ldg, L);
+    tg_block_mode mode[SCENE_ROWS];
+    tg_arena *arena = implicit_arena();
+    size_t mark = tg_arena_mark(arena);
+    tg_implicit f;
+    tg_error error;
+    assert_int_equal(tg_island_modes(island, L, sigma, test_scratch(), mode, &error), TG_OK);
+    assert_int_equal(tg_implicit_factor(island, L, sigma, mode, selection, TG_IMPLICIT_MOTION, arena, &f, &error),
+                     TG_OK);
+    tg_arena_release(arena, mark);
+    return f;
+}
+
+/* Two rows with a lever of 0.01 between them: impulses are off by 1e4 times what the rows move by. Exact as long as six
+ * digits of them are known. */
+static void few_digits(void **state)
+{
+    (void)state;
+    const double G[4] = {1, 1, 1, 1 + 1e-4}, L[2] = {1, 1};
+    const double rest[2] = {0}, moves[2] = {1e-9, -1e-9}, hardly[2] = {1e-12, -1e-12};
+    const tg_block block[2] = {{.kind = TG_BLOCK_LIMIT, .row = 0, .rows = 1},
+                               {.kind = TG_BLOCK_LIMIT, .row = 1, .rows = 1}};
+    tg_island island = {.rows = 2, .blocks = 2, .block = block, .G = G, .ldg = 2};
+    assert_int_equal(label_at(&island, L, rest, TG_SELECT_INDEPENDENT).kind, TG_GRADIENT_EXACT);
+    assert_int_equal(label_at(&island, L, hardly, TG_SELECT_INDEPENDENT).kind, TG_GRADIENT_EXACT);
+    assert_int_equal(label_at(&island, L, moves, TG_SELECT_INDEPENDENT).kind, TG_GRADIENT_REGULARISED);
+}
+
+/* Two equal rows that contradict each other by 1.4e-10 m/s beside a contact that slips: that is nothing, unless the
+ * slip is so slow that its direction is off by it. */
+static void slow_slip(void **state)
+{
+    (void)state;
+    double G[25] = {0};
+    const double L[5] = {1, 1, 1, -0.5, 0};
+    const tg_block block[3] = {{.kind = TG_BLOCK_LIMIT, .row = 0, .rows = 1},
+                               {.kind = TG_BLOCK_LIMIT, .row = 1, .rows = 1},
+                               {.kind = TG_BLOCK_CONTACT, .row = 2, .rows = 3, .mu = {0.5, 0.5}}};
+    for (int i = 0; i < 5; i++)
+        G[6 * i] = 1;
+    G[1] = G[5] = 1;
+    tg_island island = {.rows = 5, .blocks = 3, .block = block, .G = G, .ldg = 5};
+    const double fast[5] = {1e-10, -1e-10, 0, 0.1, 0}, slow[5] = {1e-10, -1e-10, 0, 1e-6, 0};
+    assert_int_equal(label_at(&island, L, fast, TG_SELECT_PROJECTED).kind, TG_GRADIENT_EXACT);
+    assert_int_equal(label_at(&island, L, slow, TG_SELECT_PROJECTED).kind, TG_GRADIENT_ONE_SIDED);
+}
+
+/* Three contacts that share one motion, of which two hold it, and the third carries nothing and creeps: it holds its
+ * normal alone. (Held, too, its rows would contradict the others'.) */
+static void creeping_without_load(void **state)
+{
+    (void)state;
+    double G[81] = {0};
+    const double L[9] = {1, 0.1, 0.1, 1, 0.1, 0.1, 0, 0, 0}, sigma[9] = {[7] = 3e-10, [8] = 4e-10};
+    tg_block block[3];
+    for (int b = 0; b < 3; b++)
+        block[b] = (tg_block){.kind = TG_BLOCK_CONTACT, .row = 3 * b, .rows = 3, .mu = {0.8, 0.8}};
+    for (int i = 0; i < 9; i++)
+        for (int j = i % 3; j < 9; j += 3)
+            G[9 * i + j] = 1;
+    tg_island island = {.rows = 9, .blocks = 3, .block = block, .G = G, .ldg = 9};
+    tg_implicit f = label_at(&island, L, sigma, TG_SELECT_COMPLIANT);
+    assert_int_equal(f.kind, TG_GRADIENT_EXACT);
+    assert_true(f.slides[2] && !f.slides[0] && !f.slides[1]);
+    assert_true(f.conflict < 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_islands),
-        cmocka_unit_test(patches),
-        cmocka_unit_test(barely_independent),
+        cmocka_unit_test(random_islands), cmocka_unit_test(patches),   cmocka_unit_test(barely_independent),
+        cmocka_unit_test(few_digits),     cmocka_unit_test(slow_slip), cmocka_unit_test(creeping_without_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

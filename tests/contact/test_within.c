@@ -113,12 +113,26 @@ static void test_slopes(void **state)
             fail_msg("branch %d was met %d times", i + 1, met[i]);
 }
 
+/* Overlaps meet at the start of the step, gaps after it: the slopes by the gap of both sides differ, and the margin
+ * says how far the other one is. */
+static void test_gap_of_zero(void **state)
+{
+    (void)state;
+    const double gap = 1e-12, start = -0.5, free = -0.6, e = 0.5;
+    tg_within open = tg_within_of(&settings, gap, start, free, e);
+    tg_within closed = tg_within_of(&settings, 0, start, free, e);
+    assert_true(fabs(open.of_placing.gap - closed.of_placing.gap) > 1);
+    assert_true(open.margin > 0 && open.margin <= 1.01 * gap / settings.dt);
+    assert_true(closed.margin == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parabola),
         cmocka_unit_test(test_continuous),
         cmocka_unit_test(test_slopes),
+        cmocka_unit_test(test_gap_of_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

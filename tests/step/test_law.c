@@ -284,6 +284,37 @@ static void labels(void **state)
     }
 }
 
+/* A joint that its weight, 9.81 N, presses against a limit, with dry friction. Both hold it, and as the limit moves it
+ * is the joint that follows, all of it: both ways if friction cannot bear the weight, otherwise one way. */
+static void limit_with_dry_friction(void **state)
+{
+    (void)state;
+    static const struct
+    {
+        double friction;
+        tg_label_kind label;
+    } cases[] = {{3, TG_LABEL_EXACT}, {9, TG_LABEL_EXACT}, {30, TG_LABEL_ONE_SIDED}};
+    for (int law = CCP; law < LAWS; law++)
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        {
+            sim *s = open_law(text("<mujoco><option timestep='0.002'/><worldbody><body><joint name='j' type='slide' "
+                                   "axis='0 0 1' limited='true' range='0 1' frictionloss='%g'/>"
+                                   "<geom type='sphere' size='0.1' mass='1'/></body></worldbody></mujoco>",
+                                   cases[k].friction),
+                              law);
+            int index, count;
+            double dv;
+            assert_int_equal(tg_param_match(s->m, "joint.j.range[0]", &index, 1, &count, NULL), TG_OK);
+            tg_jacobian J = {.dv_dparams = &dv, .index = &index, .nindex = count};
+            sim_step(s);
+            check_near("speed", s->v[0], 0, 1e-9);
+            assert_int_equal(tg_step_jacobian(s->m, s->w, &J), TG_OK);
+            assert_int_equal(J.label.kind, cases[k].label);
+            check_near("dt dv / d range", 0.002 * dv, 1, 1e-9);
+            sim_close(s);
+        }
+}
+
 /* ---- refusals ---- */
 
 static void refuse(sim *s, tg_status expected, const char *part)
@@ -378,9 +409,14 @@ static void frames_that_spin(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(point_mass),       cmocka_unit_test(pulled_point),
-                                       cmocka_unit_test(pulled_block),     cmocka_unit_test(sliding_directions),
-                                       cmocka_unit_test(derivatives),      cmocka_unit_test(labels),
-                                       cmocka_unit_test(frames_that_spin), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(point_mass),
+                                       cmocka_unit_test(pulled_point),
+                                       cmocka_unit_test(pulled_block),
+                                       cmocka_unit_test(sliding_directions),
+                                       cmocka_unit_test(derivatives),
+                                       cmocka_unit_test(labels),
+                                       cmocka_unit_test(frames_that_spin),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(limit_with_dry_friction)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
