@@ -377,6 +377,15 @@ static part part_at(const tg_rows *r, const tg_rows_island *island, int first)
     return p;
 }
 
+/* column c of Z, times x over the rows of the island */
+static double along_column(const part *p, int redundant, int c, const double *x)
+{
+    double along = 0;
+    for (int i = 0; i < p->rows; i++)
+        along += p->Z[i * redundant + c] * x[p->row[i]];
+    return along;
+}
+
 /* x <- P x, over the rows of the island; the columns of Z one after the other */
 static void project(const tg_rows *r, const tg_rows_island *island, double *x)
 {
@@ -386,9 +395,7 @@ static void project(const tg_rows *r, const tg_rows_island *island, double *x)
         p = part_at(r, island, first);
         for (int c = 0; c < p.columns; c++)
         {
-            double along = 0;
-            for (int i = 0; i < p.rows; i++)
-                along += p.Z[i * island->redundant + c] * x[p.row[i]];
+            double along = along_column(&p, island->redundant, c, x);
             for (int i = 0; i < p.rows; i++)
                 x[p.row[i]] -= p.Z[i * island->redundant + c] * along;
         }
@@ -633,12 +640,7 @@ static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const 
             {
                 p = part_at(r, island, first);
                 for (int c = 0; c < p.columns; c++)
-                {
-                    double sum = 0;
-                    for (int i = 0; i < p.rows; i++)
-                        sum += p.Z[i * island->redundant + c] * x[p.row[i]];
-                    largest = fmax(largest, fabs(sum));
-                }
+                    largest = fmax(largest, fabs(along_column(&p, island->redundant, c, x)));
             }
         }
     }

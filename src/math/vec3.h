@@ -60,14 +60,6 @@ static inline void mat33_mul(const mat33 A, const vec3 u, vec3 out)
     vec3_set(out, vec3_dot(A, u), vec3_dot(A + DIM, u), vec3_dot(A + 2 * DIM, u));
 }
 
-/* y += A u */
-static inline void mat33_mul_add(const mat33 A, const vec3 u, vec3 y)
-{
-    for (int i = 0; i < DIM; i++)
-        for (int k = 0; k < DIM; k++)
-            y[i] += A[DIM * i + k] * u[k];
-}
-
 /* y += A^T u */
 static inline void mat33_mul_t_add(const mat33 A, const vec3 u, vec3 y)
 {
