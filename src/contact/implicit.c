@@ -165,7 +165,7 @@ static double fastest_held(const tg_implicit *f, const double *sigma)
 {
     double most = 0;
     for (int i = 0; i < f->held; i++)
-        most = fmax(most, fabs(sigma[f->row[i]]));
+        most = tg_larger(most, fabs(sigma[f->row[i]]));
     return most;
 }
 
@@ -211,16 +211,16 @@ static bool find_point(const tg_implicit *f, tg_arena *arena, double *point)
 static bool is_rough(const tg_implicit *f, const double *L, const double *sigma, tg_arena *arena)
 {
     const tg_island *island = f->island;
-    double largest = 0, off = 0;
+    double bound = f->condition * fastest_held(f, sigma) / TG_NO_CHANGE, largest = 0, off = 0;
     size_t mark = tg_arena_mark(arena);
-    for (int i = 0; i < island->rows; i++)
-        largest = fmax(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(L[i]));
-    if (!(f->condition * fastest_held(f, sigma) > TG_NO_CHANGE * largest))
+    for (int i = 0; i < island->rows && largest < bound; i++)
+        largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(L[i]));
+    if (largest >= bound)
         return false;
     double *dL = TG_TAKE(arena, double, (size_t)island->rows, "implicit: what impulses are off by");
     bool known = dL != NULL && bring_to_rest(f, sigma, arena, dL);
     for (int i = 0; i < island->rows && known; i++)
-        off = fmax(off, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(dL[i]));
+        off = tg_larger(off, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(dL[i]));
     arena->failed = false;
     tg_arena_release(arena, mark);
     return off > TG_NO_CHANGE * largest;

@@ -156,10 +156,25 @@ static void release(yielding *y, int row)
         u[i] = y->one[i] * inverse;
 }
 
+/* Whether rows of joints have a part in what braces, which is a random combination of all impulses that do nothing. */
+static bool joints_brace(const tg_implicit *f)
+{
+    bool any = false;
+    for (int b = 0; b < f->island->blocks && !any; b++)
+    {
+        const tg_block *block = &f->island->block[b];
+        for (int i = block->row; block->kind != TG_BLOCK_CONTACT && i < block->row + block->rows; i++)
+            any = any || fabs(f->brace[i]) > TG_NO_PART;
+    }
+    return any;
+}
+
 bool tg_yielding_modes(const tg_implicit *f, const tg_block_mode *mode, tg_arena *arena, tg_block_mode *out)
 {
     size_t mark = tg_arena_mark(arena);
     yielding y;
+    if (!joints_brace(f))
+        return false;
     memcpy(out, mode, (size_t)f->island->blocks * sizeof *out);
     if (find_held(&y, f, mode, arena) && take(&y, arena))
     {
