@@ -33,7 +33,7 @@ enum
 
 static const double smallest = 0x1p-40, largest = 0x1p-23; /* of the mean G_ii: between these is the least compliance */
 static const double usual = 0x1p-33;                       /* where nothing says how large impulses are */
-static const double top = 0x1p-10;                         /* of the mean G_ii: on top of the ladder */
+static const double top = 0x1p-13;                         /* of the mean G_ii: on top of the ladder */
 static const double creep = 1e-2;      /* of the tolerance: how fast what holds moves with the least compliance */
 static const double heap_creep = 0.25; /* the same in heaps, section "many bodies" */
 static const double coarse =
@@ -257,7 +257,8 @@ static uint64_t number_of_phases(const tg_soft *p)
 }
 
 /* From the solution at p->eps to that at the least compliance, with about so many factorisations: all the way, or as
- * far at a time as it goes. The ratio of two compliances is squared where it was good, its root taken where it was not.
+ * far at a time as it goes. The ratio of two compliances is squared where it was good, its cube root taken where it was
+ * not: half way would mostly fail, too.
  * From the same phases a step that failed would fail again, from wherever it starts: then it goes half way only. */
 static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
 {
@@ -286,7 +287,7 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
         p->eps = from;
         failed = to;
         phases = here;
-        ratio = sqrt(to / from);
+        ratio = cbrt(to / from);
         if (ratio > 0.5 || p->factorisations > last)
             return false;
     }
@@ -603,15 +604,16 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
     return p->began;
 }
 
-/* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in
- * islands that large.c has not solved, and where the short search failed without the contacts that stay open. */
+/* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in islands
+ * that large.c has not solved, and where the search failed without the contacts that stay open: there Newton from the
+ * previous step fails again, of 220 times 216. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     const stage near = {soft, TG_ENDED_SOFT}, down = {ladder, TG_ENDED_LADDER},
                 rounds = {multipliers, TG_ENDED_MULTIPLIERS}, end = {NULL, TG_ENDED_NONE};
     const stage all[] = {near, down, rounds, end}, quick[] = {near, down, end}, sooner[] = {near, rounds, down, end};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
-    const stage *list = easier || p->partial ? quick : p->whole || p->narrow ? sooner : all;
+    const stage *list = easier || p->partial ? quick : p->whole ? sooner + 1 : p->narrow ? sooner : all;
     begin(p, o);
     if (begins_refined(p, o))
         return;
