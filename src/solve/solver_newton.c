@@ -293,9 +293,13 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
     }
 }
 
+/* What was left out and closes after the sweeps comes back at once, not when all the way down is known to be wrong. */
 static bool ladder_from(tg_soft *p, double eps, const tg_solve_options *o, int steps)
 {
     start_swept(p, eps);
+    p->again = p->swept = tg_soft_closes(p);
+    if (p->again)
+        return false;
     if (!tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, eps, o)}))
         return false;
     p->creep = creep_of(p);
@@ -605,27 +609,26 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
 }
 
 /* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in islands
- * that large.c has not solved, and where the search failed without the contacts that stay open: there Newton from the
- * previous step fails again, of 220 times 216. */
+ * that large.c has not solved, and where the search failed without the contacts that stay open. Where contacts have come
+ * back because Newton from the previous step led nowhere it is not tried again: of 220 times it would fail in 216. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     const stage near = {soft, TG_ENDED_SOFT}, down = {ladder, TG_ENDED_LADDER},
                 rounds = {multipliers, TG_ENDED_MULTIPLIERS}, end = {NULL, TG_ENDED_NONE};
     const stage all[] = {near, down, rounds, end}, quick[] = {near, down, end}, sooner[] = {near, rounds, down, end};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
-    const stage *list = easier || p->partial ? quick : p->whole ? sooner + 1 : p->narrow ? sooner : all;
+    bool again = p->whole || p->swept;          /* what comes first has failed */
+    const stage *list = easier || p->partial ? quick : p->whole || p->narrow ? sooner : all;
     begin(p, o);
     if (begins_refined(p, o))
         return;
     begin(p, o);
-    for (const stage *k = list; k->run != NULL && p->factorisations < p->limit && p->offer.residual > o->tolerance; k++)
-        if (k->run(p, o))
-        {
-            if (ends(p, o, k->name))
-                return;
-        }
-        else
+    for (const stage *k = list + again;
+         k->run != NULL && p->factorisations < p->limit && p->offer.residual > o->tolerance; k++)
+        if (!k->run(p, o) && !p->again)
             tg_soft_offer(p, TG_SELECT_UNSELECTED, k->name);
+        else if (p->again || ends(p, o, k->name))
+            return;
 }
 
 void tg_solver_interior(tg_soft *p, const tg_solve_options *o)
