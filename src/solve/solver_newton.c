@@ -3,7 +3,7 @@
  *
  *     soft         Newton at the smallest compliance from the impulses of the previous step
  *     ladder       from the result of a few Gauss-Seidel sweeps, Newton at a compliance so large that most phases do
- *                  not matter, then at the smallest one; half way (in log eps) if that fails
+ *                  not matter, then at the smallest one; a third of the way (in log eps) if that fails
  *     multipliers  rounds at much compliance, each centred at the impulses of the last one (multipliers.c), then Newton
  *                  at the smallest compliance
  *
@@ -26,7 +26,7 @@ enum
     RUNG_STEPS = 20,   /* at the top of the ladder, and from one rung to the next, */
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
-    SOON = 2,          /* where it is quick or not at all */
+    SOON = 1,          /* where it is quick or not at all */
     SWEEPS = 10,       /* where the impulses of the previous step are of little use */
     HARDER = 3         /* how often the least compliance may fall */
 };
