@@ -609,8 +609,9 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
 }
 
 /* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in islands
- * that large.c has not solved, and where the search failed without the contacts that stay open. Where contacts have come
- * back because Newton from the previous step led nowhere it is not tried again: of 220 times it would fail in 216. */
+ * that large.c has not solved, and where the search failed without the contacts that stay open. Where contacts have
+ * come back because Newton from the previous step led nowhere it is not tried again: of 220 times it would fail in 216.
+ */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     const stage near = {soft, TG_ENDED_SOFT}, down = {ladder, TG_ENDED_LADDER},
