@@ -102,7 +102,8 @@ typedef struct tg_soft
     bool *left_out;         /* blocks of the island that stay open (soft_open.c), */
     bool partial;           /* if there are any, */
     bool again;             /* and some of them would close: the problem with these is next, */
-    bool resumed;           /* now */
+    bool resumed;           /* now; */
+    bool swept;             /* they close after sweeps already: Newton from the previous step has failed */
     bool whole;             /* they are back because the short search failed without them */
     bool contradicts;       /* there is no solution, or none that is worth the search */
     bool kept;              /* island->z was written */
