@@ -55,7 +55,7 @@ typedef struct scene
     double turn;                        /* m: how much the incident shape may turn before another of its faces counts */
     v4 corner[POLYGON_MAX];             /* of the reference polygon, in the face */
     v4 side[POLYGON_MAX];               /* outward normal (x y), and offset in the last place */
-    double shift[POLYGON_MAX];          /* m: by how much a side was moved out, and, where it was, how far from it ... */
+    double shift[POLYGON_MAX];          /* m: by how much a side was moved out; where it was, how far from it ... */
     double next[POLYGON_MAX];           /* ... the next corner is that is then outside */
     double extent;
 } scene;
