@@ -97,7 +97,7 @@ static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_b
     if (opposite(q, axis))
         return false;
     tg_axis there = tg_box_axis(&moved[0], &moved[1], after, k);
-    int vertex[2];
+    int vertex[2] = {-1, -1};
     double apart = tg_separation_along(&q->shape[0], &q->shape[1], there.normal, vertex) + q->slack;
     if (apart < 0 || !opposite(q, &there))
     {

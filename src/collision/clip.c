@@ -10,24 +10,35 @@
 
 #include "collision/polytope.h"
 #include "collision/surface.h"
+#include "math/lanes.h"
 
 enum
 {
     POLYGON_MAX = 128,
-    OUTLINE_MAX = 2 * POLYGON_MAX + 4
+    OUTLINE_MAX = 2 * POLYGON_MAX + 4,
+    MADE_MAX = POLYGON_MAX + 2 * POLYGON_MAX + 4 /* corners that there ever are: a side cuts two edges */
 };
 
 #define ON_SIDE 1e-11 /* of the extent */
 
-/* labels of the edges of the outline: k >= 0 the incident edge k, ~j < 0 the side j of the reference */
+/* Corners: those of the incident polygon, then those that cuts make. Labels of the edges of the outline: k >= 0 the
+ * incident edge k, ~j < 0 the side j of the reference. */
+typedef struct corners
+{
+    int count;
+    v4 at[MADE_MAX];                       /* x y in the face, height above it */
+    int before[MADE_MAX], after[MADE_MAX]; /* edges that meet here */
+    int side[MADE_MAX];                    /* that made it, -1: a corner of the incident polygon */
+    double slack[MADE_MAX];                /* m: how far it was from another choice when it was made */
+} corners;
+
+/* Corners in order, and where they are in the face: a cut copies no more than that. */
 typedef struct outline
 {
     int count;
     bool closed;
-    v4 at[OUTLINE_MAX];                          /* x y in the face, height above it */
-    double slack[OUTLINE_MAX];                   /* m: how far the corner is from another choice */
-    int before[OUTLINE_MAX], after[OUTLINE_MAX]; /* edges that meet here */
-    int vertex[OUTLINE_MAX];                     /* corner of the incident polygon, -1: made by a cut */
+    int corner[OUTLINE_MAX];
+    double x[OUTLINE_MAX], y[OUTLINE_MAX];
 } outline;
 
 /* The reference face and the incident shape in it. */
@@ -44,6 +55,8 @@ typedef struct scene
     double turn;                        /* m: how much the incident shape may turn before another of its faces counts */
     v4 corner[POLYGON_MAX];             /* of the reference polygon, in the face */
     v4 side[POLYGON_MAX];               /* outward normal (x y), and offset in the last place */
+    double shift[POLYGON_MAX];          /* m: by how much a side was moved out; where it was, how far from it ... */
+    double next[POLYGON_MAX];           /* ... the next corner is that is then outside */
     double extent;
 } scene;
 
@@ -164,88 +177,122 @@ static void place_reference(scene *s, int polygon)
     }
 }
 
-static void place_incident(scene *s, outline *o)
+static void place_incident(const scene *s, corners *c, outline *o)
 {
     mat3 to_face = mat3_transpose(s->frame), R = mat3_product(to_face, s->inc->R);
     v4 x = mat3_mul(to_face, s->inc->x - s->origin);
-    o->count = s->ninc;
+    c->count = o->count = s->ninc;
     o->closed = s->ninc > 2;
     for (int k = 0; k < s->ninc; k++)
     {
-        o->at[k] = x + mat3_mul(R, tg_core_local(s->inc, incident_vertex(s, k)));
-        o->slack[k] = INFINITY;
-        o->before[k] = o->closed && k == 0 ? s->ninc - 1 : k > 0 ? k - 1 : 0;
-        o->after[k] = k;
-        o->vertex[k] = k;
+        c->at[k] = x + mat3_mul(R, tg_core_local(s->inc, incident_vertex(s, k)));
+        c->before[k] = o->closed && k == 0 ? s->ninc - 1 : k > 0 ? k - 1 : 0;
+        c->after[k] = k;
+        c->side[k] = -1;
+        c->slack[k] = INFINITY;
+        o->corner[k] = k;
+        o->x[k] = c->at[k][0];
+        o->y[k] = c->at[k][1];
     }
     if (s->ninc == 2) /* the one edge of a segment */
-        o->after[1] = 0;
+        c->after[1] = 0;
 }
 
 /* ---- cutting ---- */
 
-static void copy_corner(const outline *from, int i, outline *to)
+/* corners first .. last - 1 */
+static void keep_corners(const outline *restrict from, int first, int last, outline *restrict to)
 {
-    int k = to->count++;
-    to->at[k] = from->at[i];
-    to->slack[k] = from->slack[i];
-    to->before[k] = from->before[i];
-    to->after[k] = from->after[i];
-    to->vertex[k] = from->vertex[i];
+    for (int i = first, k = to->count; i < last; i++, k++)
+    {
+        to->corner[k] = from->corner[i];
+        to->x[k] = from->x[i];
+        to->y[k] = from->y[i];
+    }
+    to->count += last - first;
 }
 
 /* where the edge from corner i to j crosses the side, at signed distances di, dj from it */
-static void add_crossing(const outline *from, int i, int j, double di, double dj, int side, outline *to)
+static void add_crossing(corners *c, int i, int j, double di, double dj, int side, outline *to)
 {
-    int k = to->count++;
-    to->at[k] = from->at[i] + (from->at[j] - from->at[i]) * v4_splat(di / (di - dj));
-    to->slack[k] = tg_least(fabs(di), fabs(dj));
-    to->before[k] = di < 0 ? from->after[i] : ~side;
-    to->after[k] = di < 0 ? ~side : from->after[i];
-    to->vertex[k] = -1;
+    int made = c->count++, k = to->count++;
+    v4 at = c->at[i] + (c->at[j] - c->at[i]) * v4_splat(di / (di - dj));
+    c->at[made] = at;
+    c->before[made] = di < 0 ? c->after[i] : ~side;
+    c->after[made] = di < 0 ? ~side : c->after[i];
+    c->side[made] = side;
+    c->slack[made] = tg_least(fabs(di), fabs(dj));
+    to->corner[k] = made;
+    to->x[k] = at[0];
+    to->y[k] = at[1];
 }
 
-static double beside(v4 side, v4 at)
+/* How far the corners of an outline are beyond a side; returns for how many that is more than `on`. */
+static int64_t beyond(const outline *restrict o, v4 side, double on, double *restrict d)
 {
-    return side[0] * at[0] + side[1] * at[1] - side[3];
+    double x = side[0], y = side[1], offset = side[3];
+    int64_t count = 0;
+    for (int i = 0; i < o->count; i++)
+    {
+        d[i] = x * o->x[i] + y * o->y[i] - offset;
+        count += d[i] > on;
+    }
+    return count;
+}
+
+/* Moves a side out to the nearest corner, where all are beyond it; false: then none is. */
+static bool move_out(scene *s, int side, int count, double on, double *d)
+{
+    double least = INFINITY, next = INFINITY;
+    for (int i = 0; i < count; i++)
+        least = tg_least(least, d[i]);
+    s->shift[side] = tg_most(least, 0);
+    for (int i = 0; i < count; i++)
+    {
+        d[i] -= s->shift[side];
+        next = d[i] > on ? tg_least(next, d[i]) : next;
+    }
+    s->next[side] = next;
+    return next < INFINITY;
 }
 
 /* Cuts by one side into *to; returns where the outline is then. */
-static outline *cut(const scene *s, int side, bool widen, outline *from, outline *to)
+static outline *cut(scene *s, int side, bool widen, corners *c, outline *from, outline *to)
 {
-    double d[OUTLINE_MAX], least = INFINITY, most = -INFINITY, next_corner = INFINITY, on = ON_SIDE * s->extent;
-    for (int i = 0; i < from->count; i++)
-    {
-        d[i] = beside(s->side[side], from->at[i]);
-        least = tg_least(least, d[i]);
-        most = tg_most(most, d[i]);
-    }
-    double shift = widen && least > 0 ? least : 0;
-    for (int i = 0; i < from->count; i++)
-    {
-        d[i] -= shift;
-        if (d[i] > on)
-            next_corner = tg_least(next_corner, d[i]);
-    }
-    for (int i = 0; i < from->count; i++) /* what a widened side goes through stays inside until another is nearer */
-        if (d[i] <= on)
-            from->slack[i] = tg_least(from->slack[i], shift > 0 ? next_corner : fabs(d[i]));
-    if (most - shift <= on)
+    double d[OUTLINE_MAX], on = ON_SIDE * s->extent;
+    if (beyond(from, s->side[side], on, d) == 0 || (widen && !move_out(s, side, from->count, on, d)))
         return from;
     to->count = 0;
     to->closed = from->closed;
-    for (int i = 0; i < from->count; i++)
+    for (int i = 0, last; i < from->count; i = last + 1) /* i .. last are on one side */
     {
-        int j = i + 1 < from->count ? i + 1 : 0;
-        bool inside = d[i] <= on, edge = j > 0 || from->closed, next = edge && d[j] <= on;
+        bool inside = d[i] <= on;
+        for (last = i; last + 1 < from->count && (d[last + 1] <= on) == inside;)
+            last++;
+        int j = last + 1 < from->count ? last + 1 : 0;
+        bool edge = j > 0 || from->closed, next = edge && d[j] <= on;
         if (inside)
-            copy_corner(from, i, to);
-        if (inside && edge && !next && d[i] >= -on && shift == 0)
-            to->after[to->count - 1] = ~side;
-        if (edge && inside != next && (inside ? d[i] : d[j]) < -on)
-            add_crossing(from, i, j, d[i], d[j], side, to);
+            keep_corners(from, i, last + 1, to);
+        if (inside && edge && !next && d[last] >= -on && s->shift[side] == 0)
+            c->after[from->corner[last]] = ~side;
+        if (edge && inside != next && (inside ? d[last] : d[j]) < -on && c->count < MADE_MAX)
+            add_crossing(c, from->corner[last], from->corner[j], d[last], d[j], side, to);
     }
     return to;
+}
+
+/* m: how far a corner of the last outline is from another choice: from those of the sides that did not make it, or come
+ * after that. What a widened side goes through stays inside until another corner is nearer. */
+static double slack_of(const scene *s, const corners *c, int k)
+{
+    double least = c->slack[k];
+    for (int side = c->side[k] + 1; side < s->nref; side++)
+    {
+        v4 m = s->side[side];
+        double d = m[0] * c->at[k][0] + m[1] * c->at[k][1] - m[3];
+        least = tg_least(least, s->shift[side] > 0 ? s->next[side] : fabs(d));
+    }
+    return least;
 }
 
 /* ---- choosing at most eight ---- */
@@ -264,22 +311,6 @@ static int insert(int *which, int n, int i)
     return n + 1;
 }
 
-static int extreme(const v4 *at, int count, v4 d)
-{
-    int best = 0;
-    double most = -INFINITY;
-    for (int i = 0; i < count; i++)
-    {
-        double along = v4_dot(d, at[i]);
-        if (along > most)
-        {
-            most = along;
-            best = i;
-        }
-    }
-    return best;
-}
-
 int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX])
 {
     if (count <= TG_PATCH_MAX)
@@ -288,24 +319,33 @@ int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX])
             which[i] = i;
         return count;
     }
-    /* cosine and sine of 0.3 + 2 pi k / 7: no side of a usual polygon is orthogonal to one */
-    static const double direction[7][2] = {
-        {0.955336489125606, 0.295520206661340},   {0.364595557040049, 0.931165978645406},
-        {-0.500693265890657, 0.865624776385096},  {-0.988949847324385, 0.148250461979303},
-        {-0.732507022822354, -0.680759474055214}, {0.075528530285104, -0.997143641163585},
-        {0.826689559586636, -0.562658308452345},
-    };
+    /* cosine and sine of 0.3 + 2 pi k / 7: no side of a usual polygon is orthogonal to one; and down */
+    static const v4 x[2] = {{0.955336489125606, 0.364595557040049, -0.500693265890657, -0.988949847324385},
+                            {-0.732507022822354, 0.075528530285104, 0.826689559586636, 0}},
+                    y[2] = {{0.295520206661340, 0.931165978645406, 0.865624776385096, 0.148250461979303},
+                            {-0.680759474055214, -0.997143641163585, -0.562658308452345, 0}},
+                    z[2] = {{0, 0, 0, 0}, {0, 0, 0, -1}};
+    v4 most[2] = {v4_splat(-INFINITY), v4_splat(-INFINITY)};
+    v4i best[2] = {{0}, {0}};
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < 2; k++)
+        {
+            v4 along = x[k] * v4_splat(at[i][0]) + y[k] * v4_splat(at[i][1]) + z[k] * v4_splat(at[i][2]);
+            v4i better = along > most[k], here = {i, i, i, i};
+            most[k] = v4_select(better, along, most[k]);
+            best[k] = (here & better) | (best[k] & ~better);
+        }
     double low = INFINITY, extent = 0;
     int n = 0;
     for (int k = 0; k < 7; k++)
     {
-        int i = extreme(at, count, v4_set(direction[k][0], direction[k][1], 0, 0));
+        int i = (int)best[k / 4][k % 4];
         v4 d = at[i] - at[0];
         n = insert(which, n, i);
         low = tg_least(low, at[i][2]);
         extent = tg_most(extent, fabs(d[0]) + fabs(d[1]));
     }
-    int lowest = extreme(at, count, v4_set(0, 0, -1, 0));
+    int lowest = (int)best[1][3];
     return at[lowest][2] < low - 1e-7 * extent ? insert(which, n, lowest) : n;
 }
 
@@ -371,14 +411,14 @@ static void describe_corner(const scene *s, int first, int second, tg_contact_po
     c->feature = feature_id(TG_POINT_CORNER, s->reference, (uint32_t)reference_vertex(s, later));
 }
 
-static void describe(const scene *s, const outline *o, int i, tg_contact_point *c)
+static void describe(const scene *s, const corners *all, int k, tg_contact_point *c)
 {
-    int before = o->before[i], after = o->after[i];
-    if (o->vertex[i] >= 0)
+    int before = all->before[k], after = all->after[k];
+    if (all->side[k] < 0)
     {
         c->surface[s->reference] = tg_surface_face();
         c->surface[1 - s->reference] = incident_vertex_surface(s);
-        c->feature = tg_vertex_feature(s->reference, incident_vertex(s, o->vertex[i]));
+        c->feature = tg_vertex_feature(s->reference, incident_vertex(s, k));
     }
     else if (before < 0 && after < 0)
         describe_corner(s, ~before, ~after, c);
@@ -387,7 +427,7 @@ static void describe(const scene *s, const outline *o, int i, tg_contact_point *
 }
 
 /* Two corners that come together are another choice, unless both are the incident polygon's own. */
-static double room_around(const outline *o, int i)
+static double room_around(const corners *c, const outline *o, int i)
 {
     double least = INFINITY;
     for (int step = -1; step <= 1; step += 2)
@@ -401,58 +441,84 @@ static double room_around(const outline *o, int i)
         }
         if (j == i) /* all that a widened side has left */
             continue;
-        if (o->vertex[i] >= 0 && o->vertex[j] >= 0)
+        if (c->side[o->corner[i]] < 0 && c->side[o->corner[j]] < 0)
             continue;
-        v4 d = o->at[i] - o->at[j];
-        least = tg_least(least, d[0] * d[0] + d[1] * d[1]);
+        double dx = o->x[i] - o->x[j], dy = o->y[i] - o->y[j];
+        least = tg_least(least, dx * dx + dy * dy);
     }
     return sqrt(least);
 }
 
-static void add_points(const scene *s, const outline *o, double margin, tg_patch *patch)
+static void add_points(const scene *s, const corners *all, const outline *o, double margin, tg_patch *patch)
 {
     double r = tg_rounding(s->inc), limit = s->q->reach + r;
     v4 within[OUTLINE_MAX];
     int place[OUTLINE_MAX], which[TG_PATCH_MAX], count = 0;
     for (int i = 0; i < o->count; i++)
-        if (o->at[i][2] < limit)
+        if (all->at[o->corner[i]][2] < limit)
         {
-            within[count] = o->at[i];
+            within[count] = all->at[o->corner[i]];
             place[count++] = i;
         }
     int kept = tg_select(within, count, which);
     v4 up = s->frame.c[2], normal = s->reference == 0 ? up : -up;
     for (int k = 0; k < kept; k++)
     {
-        int i = place[which[k]];
-        double distance = o->at[i][2] - r;
+        int i = place[which[k]], corner = o->corner[i];
+        v4 at = within[which[k]];
+        double distance = at[2] - r, room = room_around(all, o, i);
         tg_contact_point *c = &patch->point[patch->count++];
-        double next = tg_least(tg_least(margin, s->turn), tg_least(o->slack[i], room_around(o, i)));
-        tg_init_point(c, s->origin + to_world(s, o->at[i]) - up * v4_splat(r + 0.5 * distance), normal, distance, next,
-                      0);
+        double next = tg_least(tg_least(margin, s->turn), tg_least(slack_of(s, all, corner), room));
+        tg_init_point(c, s->origin + to_world(s, at) - up * v4_splat(r + 0.5 * distance), normal, distance, next, 0);
         c->reference = s->reference;
-        describe(s, o, i, c);
+        describe(s, all, corner, c);
     }
+}
+
+/* Sides beyond which a circle around the outline does not reach cut nothing. */
+static outline *cut_all(scene *s, bool widen, corners *c, outline space[2])
+{
+    outline *o = &space[0];
+    double x = 0, y = 0, squared = 0;
+    for (int i = 0; i < o->count; i++)
+    {
+        x += o->x[i] / o->count;
+        y += o->y[i] / o->count;
+    }
+    for (int i = 0; i < o->count; i++)
+    {
+        double dx = o->x[i] - x, dy = o->y[i] - y;
+        squared = tg_most(squared, dx * dx + dy * dy);
+    }
+    double radius = sqrt(squared);
+    for (int side = 0; side < s->nref && o->count > 0; side++)
+    {
+        v4 m = s->side[side];
+        s->shift[side] = 0;
+        if (m[0] * x + m[1] * y + radius > m[3])
+            o = cut(s, side, widen, c, o, o == &space[0] ? &space[1] : &space[0]);
+    }
+    return o;
 }
 
 double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch)
 {
     scene s; /* fixed storage; only what is counted is ever read */
-    outline space[2], *o = &space[0];
+    corners c;
+    outline space[2];
     s.q = q;
     s.reference = reference;
     s.ref = &q->shape[reference];
     s.inc = &q->shape[1 - reference];
     place_reference(&s, polygon);
     choose_incident(&s, axis->vertex[1 - reference][0]);
-    place_incident(&s, o);
-    for (int side = 0; side < s.nref && o->count > 0; side++)
-        o = cut(&s, side, widen, o, o == &space[0] ? &space[1] : &space[0]);
+    place_incident(&s, &c, &space[0]);
+    const outline *o = cut_all(&s, widen, &c, space);
     if (o->count == 0)
         return INFINITY;
     double least = INFINITY;
     for (int i = 0; i < o->count; i++)
-        least = tg_least(least, o->at[i][2]);
-    add_points(&s, o, axis->margin, patch);
+        least = tg_least(least, c.at[o->corner[i]][2]);
+    add_points(&s, &c, o, axis->margin, patch);
     return least - tg_rounding(s.inc);
 }

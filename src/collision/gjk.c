@@ -41,12 +41,30 @@ static tg_pair_frame frame_of(const tg_placed *a, const tg_placed *b)
                            .gain = is_curved(a) || is_curved(b) ? CURVED_GAIN : 0};
 }
 
+/* A search mostly goes the way of the last one: where that went at the same point of it. */
+static void read_trail(const tg_trail *t, int vertex[2])
+{
+    for (int i = 0; i < 2; i++)
+        vertex[i] = t != NULL && t->at < t->count ? t->vertex[t->at][i] : -1;
+}
+
+static void write_trail(tg_trail *t, const int vertex[2])
+{
+    if (t == NULL || t->at == TG_TRAIL)
+        return;
+    for (int i = 0; i < 2; i++)
+        t->vertex[t->at][i] = (uint16_t)vertex[i];
+    t->at++;
+}
+
 tg_corner tg_minkowski_support(const tg_pair_frame *p, v4 d)
 {
     tg_corner c;
+    read_trail(p->trail, c.vertex);
     c.point[0] = tg_support_local(p->shape[0], -d, &c.vertex[0]);
     c.point[1] = p->x + mat3_mul(p->R, tg_support_local(p->shape[1], mat3_mul(p->Rt, d), &c.vertex[1]));
     c.y = c.point[1] - c.point[0];
+    write_trail(p->trail, c.vertex);
     return c;
 }
 
@@ -287,8 +305,9 @@ bool tg_out_of_reach(const tg_placed *a, const tg_placed *b, double reach, const
     double length = sqrt(squared(d));
     if (!(length > 0))
         return false;
-    int any;
-    v4 e = mat3_mul_t(b->R, n), way = b->x - a->x, p = tg_support_local(a, d, &any), q = tg_support_local(b, -e, &any);
+    int any[2] = {-1, -1};
+    v4 e = mat3_mul_t(b->R, n), way = b->x - a->x;
+    v4 p = tg_support_local(a, d, &any[0]), q = tg_support_local(b, -e, &any[1]);
     double apart = v4_dot(n, way) + v4_dot(e, q) - v4_dot(d, p);
     double size = sqrt(squared(way)) + sqrt(squared(p)) + sqrt(squared(q));
     return apart >= (reach + tg_rounding(a) + tg_rounding(b) + DOUBT * size) * length;
@@ -314,9 +333,17 @@ static tg_gjk_result to_world(const tg_placed *a, tg_gjk_result r)
 tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint)
 {
     tg_pair_frame p = frame_of(a, b);
+    if (hint != NULL)
+    {
+        p.trail = &hint->trail;
+        p.trail->at = 0;
+    }
     tg_gjk_result r = run(&p, reach);
     if (hint != NULL)
+    {
         remember(hint, &r, reach);
+        p.trail->count = p.trail->at;
+    }
     return to_world(a, r);
 }
 

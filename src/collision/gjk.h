@@ -11,8 +11,9 @@ typedef struct tg_pair_frame
     const tg_placed *shape[2];
     mat3 R, Rt; /* of the second shape in the frame of the first, and its transpose */
     v4 x;
-    bool curved; /* one of them has a curved core: the search does not end at a vertex */
-    double gain; /* of the extent: EPA ends when a step gains less */
+    tg_trail *trail; /* vertices of the last search, and of this one; NULL: none */
+    bool curved;     /* one of them has a curved core: the search does not end at a vertex */
+    double gain;     /* of the extent: EPA ends when a step gains less */
 } tg_pair_frame;
 
 /* A vertex of the Minkowski difference second - first. */
@@ -30,7 +31,7 @@ typedef struct tg_simplex
 } tg_simplex;
 
 /* The point of the shape farthest along d, both in its own frame; *vertex: that of a polytope, segment or point, -1:
- * a curved shape. */
+ * a curved shape. Before: a guess, or -1; a good one saves the search, and none changes the answer. */
 v4 tg_support_local(const tg_placed *shape, v4 d, int *vertex);
 
 /* The corner farthest along d (frame of the first shape). */

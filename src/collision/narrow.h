@@ -13,6 +13,18 @@ typedef struct tg_features
     int vertex[2][3]; /* of a polygon its number, in the first place */
 } tg_features;
 
+enum
+{
+    TG_TRAIL = 48
+};
+
+/* The vertices that a search met, in order: the next one mostly meets the same. */
+typedef struct tg_trail
+{
+    int count, at;
+    uint16_t vertex[TG_TRAIL][2];
+} tg_trail;
+
 /* What a search remembers for the next time the same pair is looked at: a direction along which the two were out of
  * reach of each other, or the features that held the axis between them. Where they still are (tg_out_of_reach), or
  * still do (tg_features_axis), nothing has to be searched. Changes how fast an answer comes, not one bit of it. */
@@ -20,6 +32,7 @@ typedef struct tg_hint
 {
     float direction[3]; /* frame of the shape whose type comes first, from that one to the other; zero: none */
     tg_features features;
+    tg_trail trail;
 } tg_hint;
 
 /* m: the default of tg_query.slack, a tenth of the reach of a step's contacts */
@@ -56,8 +69,8 @@ tg_narrow_function tg_terrain_convex;    /* a height field against anything but 
 /* ---- support ---- */
 
 /* The point of the shape farthest along direction d (world, need not be unit), without its rounding. Not for planes and
- * height fields. *vertex: the vertex of a polytope that was found (a capsule's end 0, 1; a sphere 0; -1: curved); may
- * be NULL. */
+ * height fields. *vertex: the vertex of a polytope that was found (a capsule's end 0, 1; a sphere 0; -1: curved);
+ * before, a guess or -1, which does not change the answer; may be NULL. */
 v4 tg_support(const tg_placed *shape, v4 d, int *vertex);
 
 /* ---- nearest points of two convex shapes ---- */

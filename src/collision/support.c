@@ -54,6 +54,19 @@ static int scan(const tg_polytope *t, v4 d)
     return best < 0 ? 0 : best;
 }
 
+#define ALONE 1e-6 /* of the radius: five times what merging triangles into polygons may move */
+
+/* The vertex is farther than its neighbours by so much that every climb ends there: with a and b its neighbours in a
+ * polygon, the other corners of that are x + s (a - x) + t (b - x), s + t >= 1, but for what merging moved.
+ * Not where the polygons around it leave a gap. */
+static bool is_farthest(const tg_polytope *t, v4 d, int vertex)
+{
+    v4 x = v4_load(t->vertex + 4 * vertex);
+    double gap = ALONE * t->radius * sqrt(v4_dot(d, d)), most = v4_dot(x, d) - gap;
+    bool open = t->open[vertex / 64] >> vertex % 64 & 1;
+    return !open && gap > 0 && gap < INFINITY && farthest_in_ring(t, vertex, d, &most) < 0;
+}
+
 static v4 support_mesh(const tg_placed *s, v4 local, int *vertex)
 {
     const tg_polytope *t = s->polytope;
@@ -61,6 +74,8 @@ static v4 support_mesh(const tg_placed *s, v4 local, int *vertex)
     double squared = v4_dot(d, d);
     if (t->cells == 0)
         *vertex = scan(t, d);
+    else if (*vertex >= 0 && *vertex < t->nvertex && is_farthest(t, d, *vertex))
+        return v4_load(t->vertex + 4 * *vertex) * size;
     else /* a direction without a cell, zero or not finite, starts anywhere */
         *vertex =
             climb(t, d, squared > 1e-300 && squared < INFINITY ? t->start[tg_polytope_cell(t, d[0], d[1], d[2])] : 0);

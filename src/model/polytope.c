@@ -58,6 +58,7 @@ typedef struct arrays
     double *vertex, *normal, *ring;
     int *neighbour_start, *neighbour, *polygon_start, *polygon, *around_start, *around, *ring_start, *ring_vertex,
         *start;
+    uint64_t *open;
 } arrays;
 
 /* an upper bound: every vertex may leave a block unfilled */
@@ -89,6 +90,7 @@ static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nverte
     a->ring = TG_TAKE(arena, double, 24 * blocks, "ring");
     a->ring_vertex = TG_TAKE(arena, int, 8 * blocks, "ring_vertex");
     a->start = TG_TAKE(arena, int, 2 * cells_for(nvertex) * cells_for(nvertex), "start");
+    a->open = TG_TAKE(arena, uint64_t, nvertex / 64 + 1, "open");
 }
 
 /* Polygons around each vertex: counted, then placed. */
@@ -195,6 +197,14 @@ static void fill_starts(const tg_polytope *t, arrays *a)
     }
 }
 
+/* Around a closed vertex there are as many polygons as edges. */
+static void fill_open(const tg_polytope *t, arrays *a)
+{
+    for (int v = 0; v < t->nvertex; v++)
+        if (t->neighbour_start[v + 1] - t->neighbour_start[v] != t->around_start[v + 1] - t->around_start[v])
+            a->open[v / 64] |= (uint64_t)1 << v % 64;
+}
+
 /* Numbers the points that are corners of a polygon (or, without polygons, those marked), in the order of the input. */
 static int number_vertices(tg_faces *b)
 {
@@ -240,10 +250,15 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
                        .ring = a.ring,
                        .ring_vertex = a.ring_vertex,
                        .cells = cells_for(nvertex),
-                       .start = a.start};
+                       .start = a.start,
+                       .open = a.open};
     for (int i = 0; i < b->npoint; i++)
         if (b->kept[i] >= 0)
-            v4_store(a.vertex + 4 * (size_t)b->kept[i], tg_face_point(b, i));
+        {
+            v4 x = tg_face_point(b, i);
+            v4_store(a.vertex + 4 * (size_t)b->kept[i], x);
+            t->radius = fmax(t->radius, sqrt(v4_dot(x, x)));
+        }
     for (int i = 0; i < ncorner; i++)
         a.polygon[i] = b->kept[b->corner[i]];
     if (b->npolygon > 0)
@@ -255,6 +270,7 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
     fill_neighbours(t, &a, e, e + nedge, start);
     fill_rings(t, &a);
     fill_starts(t, &a);
+    fill_open(t, &a);
     tg_free(b->allocator, e);
     tg_free(b->allocator, start);
     return TG_OK;

@@ -2,6 +2,8 @@
 #ifndef TG_MODEL_POLYTOPE_H
 #define TG_MODEL_POLYTOPE_H
 
+#include <stdint.h>
+
 #include "tangere/base.h"
 
 /* Combinatorics do not change when the vertices are scaled along the axes by numbers that are not zero, so one
@@ -32,6 +34,10 @@ typedef struct tg_polytope
      * ring). See tg_polytope_cell. */
     int cells;
     const int *start; /* 2 x cells x cells */
+
+    /* Where there are cells, what tells that a vertex is farther than all others because it is than its neighbours. */
+    double radius;        /* of the ball around the origin that holds all vertices */
+    const uint64_t *open; /* bits: polygons around the vertex leave a gap (points that are one but for rounding) */
 } tg_polytope;
 
 enum

@@ -42,6 +42,29 @@ static void farthest_vertex(void **state)
     }
 }
 
+/* A guess, good or bad, does not change the vertex, not even where several are equally far. */
+static void guesses(void **state)
+{
+    (void)state;
+    test_random r = {9};
+    tg_polytope *t = make_rock(&r, 400, 0.1, 0.2, 0.3);
+    for (int k = 0; k < 300; k++)
+    {
+        tg_placed p = place_mesh(t);
+        const double *n = t->normal + 4 * (k % t->npolygon);
+        v4 d = k % 3 == 0 ? v4_set(n[0], n[1], n[2], 0) : random_direction(&r);
+        int found = -1;
+        tg_support_local(&p, d, &found);
+        for (int guess = 0; guess < t->nvertex + 2; guess++)
+        {
+            int vertex = guess;
+            tg_support_local(&p, d, &vertex);
+            assert_int_equal(vertex, found);
+        }
+    }
+    tg_polytope_destroy(NULL, t);
+}
+
 /* n.(x - s) <= 0 for points x of the shape */
 static void curved_shapes(void **state)
 {
@@ -101,10 +124,8 @@ static void no_direction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(farthest_vertex),
-        cmocka_unit_test(curved_shapes),
-        cmocka_unit_test(box_and_capsule),
-        cmocka_unit_test(no_direction),
+        cmocka_unit_test(farthest_vertex), cmocka_unit_test(guesses),      cmocka_unit_test(curved_shapes),
+        cmocka_unit_test(box_and_capsule), cmocka_unit_test(no_direction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
