@@ -159,8 +159,7 @@ static bool solve(cluster *c, double tolerance, tg_arena *scratch)
            result.status == TG_SOLVE_SOLVED;
 }
 
-/* A dense factorisation takes no more multiplications than a Newton step of all blocks. */
-static int most_rows(const tg_large *p)
+int tg_large_cluster_rows(const tg_large *p)
 {
     double work = p->island->work + tg_fronts_work(&p->fronts);
     int rows = MOST_ROWS;
@@ -173,7 +172,7 @@ bool tg_large_solve_cluster(tg_large *p, const bool *seed, double tolerance, int
 {
     tg_arena *scratch = &p->r->scratch;
     size_t mark = tg_arena_mark(scratch), most = MOST_ROWS;
-    cluster c = {.p = p, .most = most_rows(p), .effort = effort};
+    cluster c = {.p = p, .most = tg_large_cluster_rows(p), .effort = effort};
     bool *node = TG_TAKE(scratch, bool, p->nnode, "cluster: nodes"), solved = false;
     c.index = TG_TAKE(scratch, int, most, "cluster: blocks");
     c.block = TG_TAKE(scratch, tg_block, most, "cluster: laws");

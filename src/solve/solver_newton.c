@@ -604,14 +604,15 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
 }
 
 /* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in
- * islands that large.c has not solved, and where the short search failed without the contacts that stay open. */
+ * islands that large.c has not solved, where the short search failed without the contacts that stay open, and where any
+ * solution will do: they go on from where they are, the ladder starts anew to end at the one that is selected. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     const stage near = {soft, TG_ENDED_SOFT}, down = {ladder, TG_ENDED_LADDER},
                 rounds = {multipliers, TG_ENDED_MULTIPLIERS}, end = {NULL, TG_ENDED_NONE};
     const stage all[] = {near, down, rounds, end}, quick[] = {near, down, end}, sooner[] = {near, rounds, down, end};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
-    const stage *list = easier || p->partial ? quick : p->whole || p->narrow ? sooner : all;
+    const stage *list = easier || p->partial ? quick : p->whole || p->narrow || !o->select ? sooner : all;
     begin(p, o);
     if (begins_refined(p, o))
         return;
