@@ -35,7 +35,7 @@ enum
     SWEEPS = 3,    /* before the interior point */
     NEWTON = 12,   /* steps of one run */
     ASTRAY = 3,    /* of these, how many may fail to halve the violation */
-    INTERIOR = 50, /* steps of the interior point from one start; from all, it starts no more after twice as many */
+    INTERIOR = 50, /* steps of the interior point from one start; after twice as many it starts no more */
     CONE = TG_CONE_MAX
 };
 
@@ -619,7 +619,14 @@ static void mark_wrong(large *a)
     }
 }
 
-/* The blocks that the interior point froze, then what is still wrong, as long as that becomes less. */
+/* Multipliers are to solve what takes longer. */
+static bool may_retry(const large *a)
+{
+    return a->newton + a->interior_steps + a->p.spent < 2 * INTERIOR;
+}
+
+/* The blocks that the interior point froze, then what is still wrong, as long as that becomes less. The dense solver
+ * takes less time for what these leave of a small island. */
 static bool run_clusters(large *a)
 {
     double before;
@@ -628,13 +635,15 @@ static bool run_clusters(large *a)
     keep(a);
     if (run_cluster(a))
         return true;
+    if (a->passes)
+        return false;
     do
     {
         before = a->disorder;
         mark_wrong(a);
         if (run_cluster(a))
             return true;
-    } while (a->disorder < 0.5 * before);
+    } while (a->disorder < 0.5 * before && may_retry(a));
     return false;
 }
 
@@ -649,7 +658,7 @@ static bool run_interior(large *a, double error)
         if (run_clusters(a))
             return true;
         set_impulses(a, a->kept);
-        if (a->interior_steps > 2 * INTERIOR || !iterate_interior(a, offer(a), a->tolerance))
+        if (a->passes || !may_retry(a) || !iterate_interior(a, offer(a), a->tolerance))
             return false;
     }
     return run_newton(a, (best_residual(a) <= a->tolerance ? exact : TG_NEAR) * a->speed) ||

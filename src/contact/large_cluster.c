@@ -15,7 +15,8 @@ typedef struct cluster
     const tg_large *p;
     int blocks, rows;
     int most;   /* rows */
-    int effort; /* factorisations */
+    int effort; /* factorisations: most, */
+    int newton; /* and those that were taken */
     int *index; /* of its blocks, in p */
     tg_block *block;
     double *G, *g, *warm, *L, *sigma;
@@ -155,13 +156,20 @@ static bool solve(cluster *c, double tolerance, tg_arena *scratch)
     options.tolerance = tolerance;
     options.select = false;
     options.effort = c->effort;
-    return tg_island_solve(&island, &options, scratch, c->L, c->sigma, &result, &error) == TG_OK &&
-           result.status == TG_SOLVE_SOLVED;
+    bool ran = tg_island_solve(&island, &options, scratch, c->L, c->sigma, &result, &error) == TG_OK;
+    c->newton = ran ? result.newton + result.interior : 0;
+    return ran && result.status == TG_SOLVE_SOLVED;
+}
+
+/* multiplications of a Newton step of all blocks */
+static double work_of_all(const tg_large *p)
+{
+    return p->island->work + tg_fronts_work(&p->fronts);
 }
 
 int tg_large_cluster_rows(const tg_large *p)
 {
-    double work = p->island->work + tg_fronts_work(&p->fronts);
+    double work = work_of_all(p);
     int rows = MOST_ROWS;
     while (tg_chol_work(rows) > work)
         rows--;
@@ -184,6 +192,7 @@ bool tg_large_solve_cluster(tg_large *p, const bool *seed, double tolerance, int
     {
         fill(&c);
         solved = solve(&c, tolerance, scratch);
+        p->spent += c.newton * tg_chol_work(c.rows) / work_of_all(p);
     }
     for (int k = 0; k < c.blocks && solved; k++)
         memcpy(p->x + p->block[c.index[k]].cone.row, c.L + c.block[k].row, sizeof(double) * (size_t)c.block[k].rows);

@@ -179,30 +179,6 @@ static bool stays_apart(const tg_model *m, const tg_work *w, const tg_touch *t, 
            -most;
 }
 
-/* The pair, where it now is, overlaps by more than `most`, or has come out on the other side of a contact whose side
- * counts. */
-static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double most, bool sided)
-{
-    tg_query query;
-    tg_patch patch;
-    const tg_placed *placed = w->space->placed;
-    bool field = placed[t->pair.first].type == TG_GEOM_HFIELD || placed[t->pair.second].type == TG_GEOM_HFIELD;
-    double margin = t->at.distance - t->phi, least = INFINITY;
-    tg_space_update_pair(m, w, t->pair);
-    if (stays_apart(m, w, t, most))
-        return false;
-    tg_pair_query(w, t->pair, sided && !field ? INFINITY : margin, &query);
-    tg_narrow(&query, &patch);
-    v4 normal = t->at.normal;
-    for (int i = 0; i < patch.count; i++)
-        if (patch.point[i].distance < least)
-        {
-            least = patch.point[i].distance;
-            normal = patch.point[i].normal;
-        }
-    return least - margin < -most || (sided && v4_dot(normal, t->at.normal) < 0);
-}
-
 /* the constraint of touch i is in the problem with an impulse */
 static bool acts_on(const tg_rows *r, int first, int end)
 {
@@ -232,6 +208,32 @@ static bool turns_round(const tg_model *m, const tg_work *w, int geom)
     return v4_dot(turn, turn) > 1;
 }
 
+/* The pair of touches first .. end - 1, where it now is, overlaps by more than `most`, or has come out on the other
+ * side of a contact whose side counts. */
+static bool is_through(const tg_model *m, tg_work *w, int first, int end, double most)
+{
+    const tg_touch *t = &w->rows->touch[first];
+    tg_query query;
+    tg_patch patch;
+    const tg_placed *placed = w->space->placed;
+    bool field = placed[t->pair.first].type == TG_GEOM_HFIELD || placed[t->pair.second].type == TG_GEOM_HFIELD;
+    double margin = t->at.distance - t->phi, least = INFINITY;
+    tg_space_update_pair(m, w, t->pair);
+    if (stays_apart(m, w, t, most))
+        return false;
+    bool sided = acts_on(w->rows, first, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
+    tg_pair_query(w, t->pair, sided && !field ? INFINITY : margin, &query);
+    tg_narrow(&query, &patch);
+    v4 normal = t->at.normal;
+    for (int i = 0; i < patch.count; i++)
+        if (patch.point[i].distance < least)
+        {
+            least = patch.point[i].distance;
+            normal = patch.point[i].normal;
+        }
+    return least - margin < -most || (sided && v4_dot(normal, t->at.normal) < 0);
+}
+
 /* After the share of the step some pair of the island overlaps by more than it may; after the whole of it, by more than
  * the reach, too. At the end of the whole step pairs that are sure not to are left out. */
 static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
@@ -251,8 +253,7 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
         if (share == 1 && !t->turns_far)
             continue;
         double may = overlap + allowance(w, overlap), most = share < 1 ? may : fmax(may, reach);
-        bool sided = acts_on(r, i, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
-        through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, sided);
+        through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, i, end, most);
     }
     return through;
 }
