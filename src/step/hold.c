@@ -174,30 +174,6 @@ static bool stays_apart(const tg_model *m, const tg_work *w, const tg_touch *t, 
            -most;
 }
 
-/* The pair, where it now is, overlaps by more than `most`, or has come out on the other side of a contact whose side
- * counts. */
-static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double most, bool sided)
-{
-    tg_query query;
-    tg_patch patch;
-    const tg_placed *placed = w->space->placed;
-    bool field = placed[t->pair.first].type == TG_GEOM_HFIELD || placed[t->pair.second].type == TG_GEOM_HFIELD;
-    double margin = t->at.distance - t->phi, least = INFINITY;
-    tg_space_update_pair(m, w, t->pair);
-    if (stays_apart(m, w, t, most))
-        return false;
-    tg_pair_query(w, t->pair, sided && !field ? INFINITY : margin, &query);
-    tg_narrow(&query, &patch);
-    v4 normal = t->at.normal;
-    for (int i = 0; i < patch.count; i++)
-        if (patch.point[i].distance < least)
-        {
-            least = patch.point[i].distance;
-            normal = patch.point[i].normal;
-        }
-    return least - margin < -most || (sided && v4_dot(normal, t->at.normal) < 0);
-}
-
 /* the constraint of touch i is in the problem with an impulse */
 static bool acts_on(const tg_rows *r, int first, int end)
 {
@@ -227,9 +203,30 @@ static bool turns_round(const tg_model *m, const tg_work *w, int geom)
     return v4_dot(turn, turn) > 1;
 }
 
-static bool turns_pair(const tg_model *m, const tg_work *w, const tg_touch *t)
+/* The pair of touches first .. end - 1, where it now is, overlaps by more than `most`, or has come out on the other
+ * side of a contact whose side counts. */
+static bool is_through(const tg_model *m, tg_work *w, int first, int end, double most)
 {
-    return turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
+    const tg_touch *t = &w->rows->touch[first];
+    tg_query query;
+    tg_patch patch;
+    const tg_placed *placed = w->space->placed;
+    bool field = placed[t->pair.first].type == TG_GEOM_HFIELD || placed[t->pair.second].type == TG_GEOM_HFIELD;
+    double margin = t->at.distance - t->phi, least = INFINITY;
+    tg_space_update_pair(m, w, t->pair);
+    if (stays_apart(m, w, t, most))
+        return false;
+    bool sided = acts_on(w->rows, first, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
+    tg_pair_query(w, t->pair, sided && !field ? INFINITY : margin, &query);
+    tg_narrow(&query, &patch);
+    v4 normal = t->at.normal;
+    for (int i = 0; i < patch.count; i++)
+        if (patch.point[i].distance < least)
+        {
+            least = patch.point[i].distance;
+            normal = patch.point[i].normal;
+        }
+    return least - margin < -most || (sided && v4_dot(normal, t->at.normal) < 0);
 }
 
 /* bodies to where they are after a share of the step */
@@ -263,9 +260,8 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
         const tg_touch *t = pair_from(r, i, &end, &overlap);
         if (t->aside || (share == 1 && !t->turns_far))
             continue;
-        bool sided = acts_on(r, i, end) || turns_pair(m, w, t);
         through = is_rigid(w, t) && island_of(m, r, t) == island &&
-                  is_through(m, w, t, most_overlap(w, overlap, share), sided);
+                  is_through(m, w, i, end, most_overlap(w, overlap, share));
     }
     return through;
 }
@@ -317,7 +313,7 @@ bool tg_step_turns_aside(const tg_model *m, tg_work *w)
         if (!placed)
             place_at(m, w, 1);
         placed = true;
-        through = is_through(m, w, t, most_overlap(w, overlap, 1), turns_pair(m, w, t));
+        through = is_through(m, w, i, end, most_overlap(w, overlap, 1));
     }
     if (placed)
         tg_place(m, w, w->step->q);
