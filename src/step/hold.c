@@ -317,8 +317,8 @@ bool tg_step_turns_aside(const tg_model *m, tg_work *w)
     }
     if (placed)
         tg_place(m, w, w->step->q);
-    for (int i = 0; i < r->ntouch && placed; i++)
-        if (r->touch[i].turns_far)
+    for (int i = 0, end; i < r->ntouch && placed; i = end)
+        if (pair_from(r, i, &end, &overlap)->turns_far)
             tg_space_update_pair(m, w, r->touch[i].pair);
     return through;
 }
