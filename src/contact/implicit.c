@@ -15,7 +15,6 @@
  * where elimination is not accurate, implicit_orthogonal.c. */
 #include "contact/implicit.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -51,6 +50,8 @@ size_t tg_implicit_bytes(int rows)
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with yielding friction");
     (void)TG_TAKE(&count, double, 2 * (size_t)rows, "implicit: the point");
+    for (int i = 0; i < 5; i++)
+        (void)TG_TAKE(&count, double, (size_t)rows, "implicit: the way there");
     return count.used;
 }
 
@@ -62,11 +63,12 @@ static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
 {
     double margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
+        margin = tg_smaller(mode[b].margin, margin);
+    for (int b = 0; b < f->island->blocks && f->form == TG_IMPLICIT_INDEPENDENT; b++)
     {
         double speed = f->sigma[f->island->block[b].row];
-        bool opens = f->form == TG_IMPLICIT_INDEPENDENT && tg_independent_is_open(f, b, &mode[b]) && speed > TG_OPENING;
-        margin = mode[b].margin < margin ? mode[b].margin : margin;
-        margin = opens && speed < margin ? speed : margin;
+        if (speed > TG_OPENING && speed < margin && tg_independent_is_open(f, b, &mode[b]))
+            margin = speed;
     }
     return margin;
 }
@@ -91,24 +93,33 @@ static tg_status refuse(int rows, size_t mark, tg_arena *arena, tg_error *error)
     return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: needs %zu bytes", rows, tg_implicit_bytes(rows));
 }
 
-/* Independent rows are tried as such first. False when the arena is too small; *regular: whether the equations
- * determine the derivative. */
-static bool build(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, tg_implicit_use use,
-                  tg_arena *arena, bool *regular)
+/* What is asked of a factorisation of these modes. */
+typedef struct request
 {
+    tg_selection selection;
+    tg_implicit_use use;
+    bool attempt; /* it is of no use where the equations do not determine the derivative */
+} request;
+
+/* Rows that may be independent are tried as such first. False when the arena is too small; *regular: whether the
+ * equations determine the derivative. */
+static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_arena *arena, bool *regular)
+{
+    bool selected = asked.selection != TG_SELECT_UNSELECTED;
     *regular = true;
     f->margin = margin_of(f, mode);
-    bool unique = selection == TG_SELECT_INDEPENDENT ||
-                  (selection == TG_SELECT_PROJECTED && tg_island_is_unique(f->island, f->L, f->sigma, mode, arena));
-    if (unique && tg_independent_build(f, mode))
+    bool independent = asked.selection == TG_SELECT_INDEPENDENT ||
+                       (selected && !tg_island_sticks_twice(f->island, f->L, f->sigma, mode) &&
+                        tg_independent_is_whole(f, mode));
+    if (independent && tg_independent_build(f, mode) && (!tg_find_point(f, arena) || tg_independent_build(f, mode)))
         return true;
-    return tg_redundant_build(f, mode, selection != TG_SELECT_UNSELECTED, use, arena, regular);
+    return tg_redundant_build(f, mode, (tg_redundant_request){selected, asked.attempt, asked.use}, arena, regular);
 }
 
 /* Where held rows brace each other, dry friction gives way, if the other rows determine the derivative. What was found
  * about the braces is kept. */
-static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, tg_implicit_use use,
-                           tg_arena *arena, size_t taken, tg_block_mode *yielding)
+static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, request asked, tg_arena *arena, size_t taken,
+                           tg_block_mode *yielding)
 {
     bool regular = false;
     double conflict = f->conflict;
@@ -116,67 +127,18 @@ static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, tg_selecti
         return true;
     tg_arena_release(arena, taken);
     f->yields = true;
-    bool fits = build(f, yielding, selection, use, arena, &regular);
+    asked.attempt = true;
+    bool fits = build(f, yielding, asked, arena, &regular);
     for (int b = 0; b < f->island->blocks; b++)
         f->slides[b] = f->slides[b] && yielding[b].mode == mode[b].mode;
     if (fits && !regular)
     {
         tg_arena_release(arena, taken);
-        f->yields = false;
-        fits = build(f, mode, selection, use, arena, &regular);
+        f->yields = asked.attempt = false;
+        fits = build(f, mode, asked, arena, &regular);
     }
     f->conflict = conflict;
     return fits;
-}
-
-/* ---- the point ---- */
-
-/* the slowest slip of a contact that slides, |S sigma_T| over the largest coefficient */
-static double slowest_slip(const tg_implicit *f)
-{
-    double slowest = INFINITY;
-    for (int b = 0; b < f->island->blocks; b++)
-    {
-        const tg_block *block = &f->island->block[b];
-        double slip = 0, largest = 0;
-        for (int i = 1; i < block->rows && block->kind == TG_BLOCK_CONTACT && f->slides[b]; i++)
-        {
-            double mu = block->mu[i - 1], moved = mu * f->sigma[block->row + i];
-            slip += moved * moved;
-            largest = fmax(largest, mu);
-        }
-        slowest = largest > 0 ? fmin(slowest, sqrt(slip) / largest) : slowest;
-    }
-    return slowest;
-}
-
-/* The solver ends when held rows move by less than its tolerance. The direction of a slow slip is then known to that
- * over the slip, and with it the derivative. A step with the factors at hand,
- *     L + D r,   sigma + G D r,   r = sigma of held rows,
- * brings held rows to rest. point: 2 rows, where these go. False when it is small enough, or there is no room. */
-static bool find_point(const tg_implicit *f, tg_arena *arena, double *point)
-{
-    int rows = f->island->rows;
-    double slowest = slowest_slip(f), most = 0, *dL = point;
-    for (int i = 0; i < f->held && slowest < INFINITY; i++)
-        most = fmax(most, fabs(f->sigma[f->row[i]]));
-    if (!(most > sqrt(DBL_EPSILON) * slowest))
-        return false;
-    size_t mark = tg_arena_mark(arena);
-    double *r = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities of held rows");
-    bool moves = r != NULL;
-    for (int i = 0; i < rows && moves; i++)
-        r[i] = 0;
-    for (int i = 0; i < f->held && moves; i++)
-        r[f->row[i]] = f->sigma[f->row[i]];
-    moves = moves && tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
-    for (int i = 0; i < rows && moves; i++)
-        point[rows + i] = f->sigma[i] + v4_dot_of(rows, f->island->G + (size_t)i * (size_t)f->island->ldg, dL);
-    for (int i = 0; i < rows && moves; i++)
-        point[i] = f->L[i] + dL[i];
-    arena->failed = false;
-    tg_arena_release(arena, mark);
-    return moves;
 }
 
 /* Contacts that creep are tried as such first. */
@@ -187,32 +149,26 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = false, creeps = false;
+    request asked = {selection, use, false};
     tg_block_mode *creeping = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: creeping contacts");
     tg_block_mode *yielding = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: yielding friction");
-    double *point = TG_TAKE(arena, double, 2 * (size_t)island->rows, "implicit: the point");
+    out->point = TG_TAKE(arena, double, 2 * (size_t)island->rows, "implicit: the point");
     size_t taken = tg_arena_mark(arena);
     const tg_implicit empty = *out;
     fits = fits && !arena->failed;
     if (fits && selection != TG_SELECT_INDEPENDENT)
         creeps = tg_creeping_modes(out, mode, creeping);
     if (creeps)
-        fits = build(out, creeping, selection, use, arena, &regular);
+        fits = build(out, creeping, (request){selection, use, true}, arena, &regular);
     if (fits && !regular)
     {
         tg_arena_release(arena, taken);
         *out = empty;
-        fits = build(out, mode, selection, use, arena, &regular);
+        fits = build(out, mode, asked, arena, &regular);
     }
     else
         mode = creeping;
-    fits = fits && (!regular || build_yielding(out, mode, selection, use, arena, taken, yielding));
-    if (fits && regular && find_point(out, arena, point))
-    {
-        tg_arena_release(arena, taken);
-        out->L = point;
-        out->sigma = point + island->rows;
-        fits = build(out, out->yields ? yielding : mode, selection, use, arena, &regular);
-    }
+    fits = fits && (!regular || build_yielding(out, mode, asked, arena, taken, yielding));
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
