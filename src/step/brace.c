@@ -185,16 +185,16 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
 
 /* ---- dry friction ---- */
 
-/* whether one of n numbers makes rows disagree, and turns impulses that then do something; jump: they do so anyway */
-static bool any_kink(int n, const double *apart, const double *turned, double bound, bool jump)
+/* whether one of n numbers makes rows disagree, and turns impulses that then do something (NULL: anything) */
+static bool any_kink(int n, const double *apart, const double *turned, double bound)
 {
     for (int k = 0; k < n; k++)
-        if (fabs(apart[k]) > nothing && (jump || 2 * bound * fabs(turned[k]) > nothing))
+        if (fabs(apart[k]) > nothing && (turned == NULL || 2 * bound * fabs(turned[k]) > nothing))
             return true;
     return false;
 }
 
-/* One such row. y: the answer; scratch: 2 nv numbers, row_scratch: 2 rows. */
+/* One such row. y: the answer; jump: what turns does something anyway; scratch: 2 nv numbers, row_scratch: 2 rows. */
 static bool tie_gives(const tg_model *m, tg_work *w, const double *z, double bound, const double *y, bool jump,
                       double *scratch, double *row_scratch)
 {
@@ -203,12 +203,16 @@ static bool tie_gives(const tg_model *m, tg_work *w, const double *z, double bou
     size_t bytes = sizeof(double) * (size_t)m->nv;
     s->braces_known = false;
     tg_gradient apart = disagreement(m, w, z, s->v_next, true, row_scratch, s->disagreement, &apart_dt);
+    bool disagrees = any_kink(m->nv, apart.q, NULL, bound) || any_kink(m->nv, apart.v, NULL, bound) ||
+                     any_kink(1, &apart_dt, NULL, bound) || any_kink(m->nparams, s->disagreement, NULL, bound);
+    if (!disagrees || jump)
+        return disagrees;
     memcpy(apart_q, apart.q, bytes);
     memcpy(apart_v, apart.v, bytes);
     tg_gradient turned = disagreement(m, w, z, y, false, row_scratch, w->param_gradient, &turned_dt);
-    return any_kink(m->nv, apart_q, turned.q, bound, jump) || any_kink(m->nv, apart_v, turned.v, bound, jump) ||
-           any_kink(1, &apart_dt, &turned_dt, bound, jump) ||
-           any_kink(m->nparams, s->disagreement, w->param_gradient, bound, jump);
+    return any_kink(m->nv, apart_q, turned.q, bound) || any_kink(m->nv, apart_v, turned.v, bound) ||
+           any_kink(1, &apart_dt, &turned_dt, bound) ||
+           any_kink(m->nparams, s->disagreement, w->param_gradient, bound);
 }
 
 static double bound_of(const tg_island *island, int row)
