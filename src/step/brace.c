@@ -11,6 +11,7 @@
 #include "contact/rows_vjp.h"
 #include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
+#include "math/lanes.h"
 #include "solve/cone.h"
 #include "solve/tolerance.h"
 #include "step/step.h"
@@ -141,19 +142,53 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
     return largest > TG_NO_CHANGE || rank_changes(m, w, z) > TG_NO_CHANGE;
 }
 
-void tg_braces_params(const tg_model *m, tg_work *w)
+/* The change of z . (J x + b) along one parameter; w->Y: the twists of x; sigma: rows. */
+static double disagreement_along(const tg_model *m, tg_work *w, const double *z, const double *x, int param,
+                                 double *sigma)
 {
     tg_step_work *s = w->step;
-    double *z = s->row_gradient, gdt;
-    if (s->braces_known || !gather(m, w, z))
-        return;
-    disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
-    s->braces_known = true;
+    tg_change *c = &s->change;
+    const tg_rows *r = w->rows;
+    s->unit_param[param] = 1;
+    c->dt = 0;
+    tg_change_begin(m, w, c, s->unit_param, (tg_param_range){param, param + 1}, s->q);
+    tg_given_changes(w->rows, NULL);
+    tg_change_twists(m, c, x, c->dN);
+    tg_change_twists(m, c, s->v, c->dV);
+    tg_rows_change d = {.c = c,
+                        .next = {x, w->Y, c->dN},
+                        .start = {s->v, w->V, c->dV},
+                        .sigma = sigma,
+                        .mu = s->block_gradient,
+                        .bound = s->block_gradient + TG_AXES * r->nblock,
+                        .settings = &s->settings};
+    tg_rows_changes(m, w, s->q, &d);
+    s->unit_param[param] = 0;
+    return v4_dot_of(r->nrow, z, sigma);
+}
+
+/* One or two parameters are asked one by one, more by one sweep for all of the model. */
+bool tg_braces_params(const tg_model *m, tg_work *w, const int *index, int count)
+{
+    tg_step_work *s = w->step;
+    double *z = s->row_gradient, *scratch = z + w->rows->capacity.rows, gdt;
+    if (s->braces_known)
+        return true;
+    if (!gather(m, w, z))
+        return false;
+    s->braces_known = count > 2;
+    if (s->braces_known)
+        disagreement(m, w, z, s->v_next, true, scratch, s->disagreement, &gdt);
+    else
+        tg_node_twists(m, w, s->v_next, w->Y);
+    for (int i = 0; i < count && !s->braces_known; i++)
+        s->disagreement[index[i]] = disagreement_along(m, w, z, s->v_next, index[i], scratch);
+    return true;
 }
 
 bool tg_brace_gives(const tg_work *w, int param)
 {
-    return w->step->braces_known && fabs(w->step->disagreement[param]) > TG_NO_CHANGE;
+    return fabs(w->step->disagreement[param]) > TG_NO_CHANGE;
 }
 
 /* the least that the impulse of a row in z does by itself (G_ii) */
@@ -188,6 +223,8 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
 /* whether one of n numbers makes rows disagree, and turns impulses that then do something (NULL: anything) */
 static bool any_kink(int n, const double *apart, const double *turned, double bound)
 {
+    if (!(v4_most(n, apart, apart) > nothing * nothing))
+        return false;
     for (int k = 0; k < n; k++)
         if (fabs(apart[k]) > nothing && (turned == NULL || 2 * bound * fabs(turned[k]) > nothing))
             return true;
@@ -325,26 +362,6 @@ bool tg_param_places(const tg_model *m, int param)
 
 bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
 {
-    tg_step_work *s = w->step;
-    tg_change *c = &s->change;
-    const tg_rows *r = w->rows;
-    double *z = s->row_gradient, *sigma = z + r->capacity.rows, sum = 0;
-    s->unit_param[param] = 1;
-    c->dt = 0;
-    tg_change_begin(m, w, c, s->unit_param, (tg_param_range){param, param + 1}, s->q);
-    tg_given_changes(w->rows, NULL);
-    tg_change_twists(m, c, s->cotangent, c->dN);
-    tg_change_twists(m, c, s->v, c->dV);
-    tg_rows_change d = {.c = c,
-                        .next = {s->cotangent, w->Y, c->dN},
-                        .start = {s->v, w->V, c->dV},
-                        .sigma = sigma,
-                        .mu = s->block_gradient,
-                        .bound = s->block_gradient + TG_AXES * r->nblock,
-                        .settings = &s->settings};
-    tg_rows_changes(m, w, s->q, &d);
-    s->unit_param[param] = 0;
-    for (int i = 0; i < r->nrow; i++)
-        sum += z[i] * sigma[i];
-    return fabs(sum) > nothing;
+    double *z = w->step->row_gradient, *sigma = z + w->rows->capacity.rows;
+    return fabs(disagreement_along(m, w, z, w->step->cotangent, param, sigma)) > nothing;
 }
