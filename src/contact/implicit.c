@@ -50,8 +50,10 @@ size_t tg_implicit_bytes(int rows)
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with yielding friction");
     (void)TG_TAKE(&count, double, 2 * (size_t)rows, "implicit: the point");
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 2; i++)
         (void)TG_TAKE(&count, double, (size_t)rows, "implicit: the way there");
+    for (int i = 0; i <= 2; i++)
+        (void)TG_TAKE(&count, double, (size_t)rows, "implicit: one column (tg_implicit_forward)");
     return count.used;
 }
 
@@ -107,6 +109,7 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_a
 {
     bool selected = asked.selection != TG_SELECT_UNSELECTED;
     *regular = true;
+    f->form = TG_IMPLICIT_INDEPENDENT;
     f->margin = margin_of(f, mode);
     bool independent = asked.selection == TG_SELECT_INDEPENDENT ||
                        (selected && !tg_island_sticks_twice(f->island, f->L, f->sigma, mode) &&
@@ -171,7 +174,8 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     fits = fits && (!regular || build_yielding(out, mode, asked, arena, taken, yielding));
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
-    out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
+    if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields || out->sigma != sigma)
+        out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
     out->kind = label(out, regular);
     return TG_OK;
 }

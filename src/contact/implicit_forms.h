@@ -68,7 +68,7 @@ bool tg_redundant_take_kept(tg_implicit *f, int rows, tg_arena *arena);
 
 typedef struct tg_redundant_request
 {
-    bool selected; /* a rule has selected the impulses; if not, the derivative of redundant rows that slide is a choice */
+    bool selected; /* a rule has selected the impulses; if not, that of redundant rows that slide is a choice */
     bool attempt;  /* where the equations do not determine the derivative nothing is wanted */
     tg_implicit_use use;
 } tg_redundant_request;

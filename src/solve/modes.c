@@ -316,8 +316,8 @@ static bool any_friction(const tg_island *island, const tg_block_mode *mode)
     return false;
 }
 
-/* Modes by impulses that do the same as L, which are then in w->L; false when there are none inside of all cones. w: the
- * phases of all held rows, ranked. */
+/* Modes by impulses that do the same as L, which are then in w->L; false when there are none inside of all cones. w:
+ * the held rows of its phases, ranked. */
 static bool find_inside(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
     const tg_island *island = j->island;
