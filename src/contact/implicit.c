@@ -15,7 +15,6 @@
  * where elimination is not accurate, implicit_orthogonal.c. */
 #include "contact/implicit.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -51,6 +50,10 @@ size_t tg_implicit_bytes(int rows)
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with yielding friction");
     (void)TG_TAKE(&count, double, 2 * (size_t)rows, "implicit: the point");
+    for (int i = 0; i <= 2; i++)
+        (void)TG_TAKE(&count, double, (size_t)rows, "implicit: the way there");
+    for (int i = 0; i <= 2; i++)
+        (void)TG_TAKE(&count, double, (size_t)rows, "implicit: one column (tg_implicit_forward)");
     return count.used;
 }
 
@@ -62,43 +65,24 @@ static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
 {
     double margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
+        margin = tg_smaller(mode[b].margin, margin);
+    for (int b = 0; b < f->island->blocks && f->form == TG_IMPLICIT_INDEPENDENT; b++)
     {
         double speed = f->sigma[f->island->block[b].row];
-        bool opens = f->form == TG_IMPLICIT_INDEPENDENT && tg_independent_is_open(f, b, &mode[b]) && speed > TG_OPENING;
-        margin = mode[b].margin < margin ? mode[b].margin : margin;
-        margin = opens && speed < margin ? speed : margin;
+        if (speed > TG_OPENING && speed < margin && tg_independent_is_open(f, b, &mode[b]))
+            margin = speed;
     }
     return margin;
 }
 
 /* ---- labels ---- */
 
-/* the slowest slip of a contact that slides, |S sigma_T| over the largest coefficient, of those above some speed */
-static double slowest_slip(const tg_implicit *f, double least)
-{
-    double slowest = INFINITY;
-    for (int b = 0; b < f->island->blocks; b++)
-    {
-        const tg_block *block = &f->island->block[b];
-        double slip = 0, largest = 0;
-        for (int i = 1; i < block->rows && block->kind == TG_BLOCK_CONTACT && f->slides[b]; i++)
-        {
-            double mu = block->mu[i - 1], moved = mu * f->sigma[block->row + i];
-            slip += moved * moved;
-            largest = fmax(largest, mu);
-        }
-        slip = largest > 0 ? sqrt(slip) / largest : 0;
-        slowest = slip > least ? fmin(slowest, slip) : slowest;
-    }
-    return slowest;
-}
-
 /* Held rows that contradict each other are not all held, and by what they are off the direction of a slow slip is off
  * (what creeps is slower than that, and follows what they contradict each other by). */
 static bool contradicts(const tg_implicit *f)
 {
     return f->conflict >= TG_CONSISTENT ||
-           (f->conflict > TG_ON_CONE * TG_NO_SLIP && f->conflict > TG_ON_CONE * slowest_slip(f, TG_NO_SLIP));
+           (f->conflict > TG_ON_CONE * TG_NO_SLIP && f->conflict > TG_ON_CONE * tg_slowest_slip(f, TG_NO_SLIP));
 }
 
 static tg_gradient_kind label(const tg_implicit *f, bool regular)
@@ -121,24 +105,34 @@ static tg_status refuse(int rows, size_t mark, tg_arena *arena, tg_error *error)
     return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: needs %zu bytes", rows, tg_implicit_bytes(rows));
 }
 
-/* Independent rows are tried as such first. False when the arena is too small; *regular: whether the equations
- * determine the derivative. */
-static bool build(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, tg_implicit_use use,
-                  tg_arena *arena, bool *regular)
+/* What is asked of a factorisation of these modes. */
+typedef struct request
 {
+    tg_selection selection;
+    tg_implicit_use use;
+    bool attempt; /* it is of no use where the equations do not determine the derivative */
+} request;
+
+/* Rows that may be independent are tried as such first. False when the arena is too small; *regular: whether the
+ * equations determine the derivative. */
+static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_arena *arena, bool *regular)
+{
+    bool selected = asked.selection != TG_SELECT_UNSELECTED;
     *regular = true;
+    f->form = TG_IMPLICIT_INDEPENDENT;
     f->margin = margin_of(f, mode);
-    bool unique = selection == TG_SELECT_INDEPENDENT ||
-                  (selection == TG_SELECT_PROJECTED && tg_island_is_unique(f->island, f->L, f->sigma, mode, arena));
-    if (unique && tg_independent_build(f, mode))
+    bool independent = asked.selection == TG_SELECT_INDEPENDENT ||
+                       (selected && !tg_island_sticks_twice(f->island, f->L, f->sigma, mode) &&
+                        tg_independent_is_whole(f, mode));
+    if (independent && tg_independent_build(f, mode) && (!tg_find_point(f, arena) || tg_independent_build(f, mode)))
         return true;
-    return tg_redundant_build(f, mode, selection != TG_SELECT_UNSELECTED, use, arena, regular);
+    return tg_redundant_build(f, mode, (tg_redundant_request){selected, asked.attempt, asked.use}, arena, regular);
 }
 
 /* Where held rows brace each other, dry friction gives way, if the other rows determine the derivative. What was found
  * about the braces is kept. */
-static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, tg_implicit_use use,
-                           tg_arena *arena, size_t taken, tg_block_mode *yielding)
+static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, request asked, tg_arena *arena, size_t taken,
+                           tg_block_mode *yielding)
 {
     bool regular = false;
     double conflict = f->conflict;
@@ -146,84 +140,18 @@ static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, tg_selecti
         return true;
     tg_arena_release(arena, taken);
     f->yields = true;
-    bool fits = build(f, yielding, selection, use, arena, &regular);
+    asked.attempt = true;
+    bool fits = build(f, yielding, asked, arena, &regular);
     for (int b = 0; b < f->island->blocks; b++)
         f->slides[b] = f->slides[b] && yielding[b].mode == mode[b].mode;
     if (fits && !regular)
     {
         tg_arena_release(arena, taken);
-        f->yields = false;
-        fits = build(f, mode, selection, use, arena, &regular);
+        f->yields = asked.attempt = false;
+        fits = build(f, mode, asked, arena, &regular);
     }
     f->conflict = conflict;
     return fits;
-}
-
-/* ---- the point ---- */
-
-static double fastest_held(const tg_implicit *f, const double *sigma)
-{
-    double most = 0;
-    for (int i = 0; i < f->held; i++)
-        most = tg_larger(most, fabs(sigma[f->row[i]]));
-    return most;
-}
-
-/* dL = D r (rows), r = sigma of held rows: the impulses that bring them to rest. False when there is no room. */
-static bool bring_to_rest(const tg_implicit *f, const double *sigma, tg_arena *arena, double *dL)
-{
-    int rows = f->island->rows;
-    size_t mark = tg_arena_mark(arena);
-    double *r = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities of held rows");
-    bool fits = r != NULL;
-    for (int i = 0; i < rows && fits; i++)
-        r[i] = 0;
-    for (int i = 0; i < f->held && fits; i++)
-        r[f->row[i]] = sigma[f->row[i]];
-    fits = fits && tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
-    arena->failed = false;
-    tg_arena_release(arena, mark);
-    return fits;
-}
-
-/* The solver ends when held rows move by less than its tolerance. The direction of a slow slip is then known to that
- * over the slip, and with it the derivative. A step with the factors at hand,
- *     L + D r,   sigma + G D r,   r = sigma of held rows,
- * brings held rows to rest. point: 2 rows, where these go. False when it is small enough, or there is no room. */
-static bool find_point(const tg_implicit *f, tg_arena *arena, double *point)
-{
-    int rows = f->island->rows;
-    double slowest = slowest_slip(f, 0), *dL = point;
-    if (!(slowest < INFINITY && fastest_held(f, f->sigma) > sqrt(DBL_EPSILON) * slowest))
-        return false;
-    if (!bring_to_rest(f, f->sigma, arena, dL))
-        return false;
-    for (int i = 0; i < rows; i++)
-        point[rows + i] = f->sigma[i] + v4_dot_of(rows, f->island->G + (size_t)i * (size_t)f->island->ldg, dL);
-    for (int i = 0; i < rows; i++)
-        point[i] = f->L[i] + dL[i];
-    return true;
-}
-
-/* Whether the impulses L that the solver ended with are known to fewer digits than their derivatives should be: with
- * such equations, bringing held rows to rest changes them by more (as velocities, G_ii L_i). The step is then not quite
- * the one that is differentiated, and what it is off by changes with its inputs. */
-static bool is_rough(const tg_implicit *f, const double *L, const double *sigma, tg_arena *arena)
-{
-    const tg_island *island = f->island;
-    double bound = f->condition * fastest_held(f, sigma) / TG_NO_CHANGE, largest = 0, off = 0;
-    size_t mark = tg_arena_mark(arena);
-    for (int i = 0; i < island->rows && largest < bound; i++)
-        largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(L[i]));
-    if (largest >= bound)
-        return false;
-    double *dL = TG_TAKE(arena, double, (size_t)island->rows, "implicit: what impulses are off by");
-    bool known = dL != NULL && bring_to_rest(f, sigma, arena, dL);
-    for (int i = 0; i < island->rows && known; i++)
-        off = tg_larger(off, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(dL[i]));
-    arena->failed = false;
-    tg_arena_release(arena, mark);
-    return off > TG_NO_CHANGE * largest;
 }
 
 /* Contacts that creep are tried as such first. */
@@ -234,36 +162,31 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = false, creeps = false;
+    request asked = {selection, use, false};
     tg_block_mode *creeping = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: creeping contacts");
     tg_block_mode *yielding = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: yielding friction");
-    double *point = TG_TAKE(arena, double, 2 * (size_t)island->rows, "implicit: the point");
+    out->point = TG_TAKE(arena, double, 2 * (size_t)island->rows, "implicit: the point");
     size_t taken = tg_arena_mark(arena);
     const tg_implicit empty = *out;
     fits = fits && !arena->failed;
     if (fits && selection != TG_SELECT_INDEPENDENT)
         creeps = tg_creeping_modes(out, mode, creeping);
     if (creeps)
-        fits = build(out, creeping, selection, use, arena, &regular);
+        fits = build(out, creeping, (request){selection, use, true}, arena, &regular);
     if (fits && !regular)
     {
         tg_arena_release(arena, taken);
         *out = empty;
-        fits = build(out, mode, selection, use, arena, &regular);
+        fits = build(out, mode, asked, arena, &regular);
     }
     else
         mode = creeping;
-    fits = fits && (!regular || build_yielding(out, mode, selection, use, arena, taken, yielding));
-    if (fits && regular && find_point(out, arena, point))
-    {
-        tg_arena_release(arena, taken);
-        out->L = point;
-        out->sigma = point + island->rows;
-        fits = build(out, out->yields ? yielding : mode, selection, use, arena, &regular);
-    }
+    fits = fits && (!regular || build_yielding(out, mode, asked, arena, taken, yielding));
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
-    out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
-    out->kind = label(out, regular && !is_rough(out, L, sigma, arena));
+    if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields || out->sigma != sigma)
+        out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
+    out->kind = label(out, regular && !tg_is_rough(out, L, sigma, arena));
     return TG_OK;
 }
 

@@ -56,8 +56,9 @@ typedef enum tg_gradient_kind
 typedef struct tg_implicit
 {
     const tg_island *island;
-    const double *L, *sigma;
-    const tg_cone_law *law; /* NULL: the unrelaxed one */
+    const double *L, *sigma; /* the solution, or the point next to it (tg_find_point) */
+    double *point;           /* 2 rows: where that goes */
+    const tg_cone_law *law;  /* NULL: the unrelaxed one */
     tg_gradient_kind kind;
     double margin;    /* smallest margin of a block (tg_block_mode) */
     double condition; /* ratio of the largest to the smallest pivot of the equations */

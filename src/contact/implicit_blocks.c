@@ -75,11 +75,11 @@ static bool build(tg_implicit *f, const tg_cones *cones, tg_equations_of *of, co
     for (int i = 0; i < cones->rows; i++)
         s[i] = cones->scale[i] * f->sigma[cones->source[i]];
     equations(f, cones, of, user, x, s);
-    if (tg_lu(f->unknowns, f->A, f->unknowns, f->pivot) < 0 && tg_pivots_exceed(f, TG_GOOD_PIVOT))
+    if (tg_implicit_eliminate(f, TG_GOOD_PIVOT))
         return true;
     equations(f, cones, of, user, x, s);
     equilibrate(f, cones);
-    return tg_orthogonal_triangle(f, worst, order, space);
+    return tg_orthogonal_triangle(f, worst, false, order, space);
 }
 
 bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const void *user, double worst,

@@ -19,6 +19,10 @@
  * when they are not, or nearly not. */
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode);
 
+/* Whether these are all rows that the modes hold: no contact or limit is left out that carries nothing, but is closed.
+ */
+bool tg_independent_is_whole(const tg_implicit *f, const tg_block_mode *mode);
+
 /* What counts as good: at a change of mode nothing is taken that is hardly determined. */
 static inline double tg_good_pivot(const tg_implicit *f)
 {
@@ -29,12 +33,27 @@ static inline double tg_good_pivot(const tg_implicit *f)
  * rows determine the motion without it. */
 bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mode);
 
-/* Whether the pivots of an LU in f->A exceed a share of the largest; notes their ratio. */
-bool tg_pivots_exceed(tg_implicit *f, double share);
+/* Factors f->A = P L U; whether its pivots exceed a share of the largest. Notes their ratio, infinite where there is no
+ * such factor. */
+bool tg_implicit_eliminate(tg_implicit *f, double share);
 
 /* dL from X = B w (tg_implicit_equations), which is destroyed */
 void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);
 void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z); /* z is zero before */
+
+/* ---- implicit_point.c ---- */
+
+/* Moves L and sigma to where held rows rest, with the factors at hand; false where they do already, to what counts, or
+ * would not. Directions of slips are to be taken again. */
+bool tg_find_point(tg_implicit *f, tg_arena *arena);
+
+/* The slowest slip of a contact that slides, |S sigma_T| over the largest coefficient, of those above some speed. */
+double tg_slowest_slip(const tg_implicit *f, double least);
+
+/* Whether the impulses L that the solver ended with are known to fewer digits than their derivatives should be: with
+ * such equations, bringing held rows to rest changes them by more (as velocities, G_ii L_i). The step is then not quite
+ * the one that is differentiated, and what it is off by changes with its inputs. */
+bool tg_is_rough(const tg_implicit *f, const double *L, const double *sigma, tg_arena *arena);
 
 /* ---- implicit_creep.c ---- */
 
@@ -54,10 +73,16 @@ bool tg_redundant_take(tg_implicit *f, int rows, tg_arena *arena);
 /* The part of it that is kept. */
 bool tg_redundant_take_kept(tg_implicit *f, int rows, tg_arena *arena);
 
-/* Finds the rank of held rows and factors the equations in the form that fits. False when the arena is too small;
- * *regular: whether they determine the derivative. selected: whether a rule has selected the impulses; if not, that of
- * redundant rows that slide is a choice. */
-bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
+typedef struct tg_redundant_request
+{
+    bool selected; /* a rule has selected the impulses; if not, that of redundant rows that slide is a choice */
+    bool attempt;  /* where the equations do not determine the derivative nothing is wanted */
+    tg_implicit_use use;
+} tg_redundant_request;
+
+/* Finds the rank of held rows and factors the equations in the form that fits, at the point (tg_find_point). False when
+ * the arena is too small; *regular: whether they determine the derivative. */
+bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_redundant_request asked, tg_arena *arena,
                         bool *regular);
 
 /* Cones, solution and phases of these modes into w; slides: blocks that do. */
@@ -86,13 +111,14 @@ void tg_implicit_matrix(tg_implicit *f, const double *extra, double *CG);
  * before. part: rows numbers. */
 double tg_orthonormal_rows(int rows, int n, double *M, double *part);
 
-/* The last of it: f->A = Q R with column exchanges, R in the place of A, Q^T B in that of B. */
-bool tg_orthogonal_triangle(tg_implicit *f, double worst, int *order, double *space);
+/* The last of it: f->A = Q R with column exchanges, R in the place of A, Q^T B in that of B. all: nothing is wanted of
+ * equations that do not determine all unknowns. */
+bool tg_orthogonal_triangle(tg_implicit *f, double worst, bool all, int *order, double *space);
 
 /* Factors the equations (f->B, f->C and the diagonal, the first f->rank of them held) in orthogonal bases, in the form
  * of redundant rows. Pivots below the share `worst` of the largest are left out; returns whether there were none.
  * extra: unknowns, is f->work and changes; order: unknowns, space: unknowns x rows. */
-bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *order, double *space);
+bool tg_orthogonal_factor(tg_implicit *f, double worst, bool all, double *extra, int *order, double *space);
 
 /* ---- implicit_braces.c ---- */
 

@@ -89,6 +89,14 @@ bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mo
     return unilateral && (mode->mode == TG_MODE_BREAKING || (mode->immaterial && empty));
 }
 
+bool tg_independent_is_whole(const tg_implicit *f, const tg_block_mode *mode)
+{
+    for (int b = 0; b < f->island->blocks; b++)
+        if (mode[b].immaterial && mode[b].mode != TG_MODE_BREAKING && tg_independent_is_open(f, b, &mode[b]))
+            return false;
+    return true;
+}
+
 static void list_contact(tg_implicit *f, int b, const tg_block_mode *mode)
 {
     const tg_block *block = &f->island->block[b];
@@ -169,6 +177,7 @@ static bool factor_held(tg_implicit *f)
     const double small = 0.1;
     int q = f->unknowns;
     double largest = 0, smallest = INFINITY, left = 1;
+    f->condition = INFINITY;
     for (int k = 0; k < q; k++)
     {
         const double *G = f->island->G + (size_t)f->row[k] * (size_t)f->island->ldg;
@@ -189,10 +198,13 @@ static bool factor_held(tg_implicit *f)
     return left > tg_good_pivot(f);
 }
 
-bool tg_pivots_exceed(tg_implicit *f, double share)
+bool tg_implicit_eliminate(tg_implicit *f, double share)
 {
     int q = f->unknowns;
     double largest = 0, smallest = INFINITY;
+    f->condition = INFINITY;
+    if (tg_lu(q, f->A, q, f->pivot) >= 0)
+        return false;
     for (int k = 0; k < q; k++)
     {
         double size = fabs(f->A[(size_t)k * (size_t)(q + 1)]);
@@ -210,7 +222,7 @@ static bool factor_sliding(tg_implicit *f)
         answers(f, f->row[k], f->A + (size_t)k * (size_t)q);
     for (int i = 0; i < f->sliders; i++)
         across_equations(f, &f->slider[i]);
-    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, tg_good_pivot(f));
+    return tg_implicit_eliminate(f, tg_good_pivot(f));
 }
 
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode)

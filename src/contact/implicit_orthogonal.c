@@ -94,25 +94,29 @@ static void keep(tg_implicit *f, int rank, const int *order, double *impulses)
     f->condition = rank > 0 ? fabs(f->A[0] / f->A[(size_t)rank * (size_t)rank - 1]) : 1;
 }
 
-bool tg_orthogonal_triangle(tg_implicit *f, double worst, int *order, double *space)
+bool tg_orthogonal_triangle(tg_implicit *f, double worst, bool all, int *order, double *space)
 {
     int q = f->unknowns, n = f->island->rows;
     double *tau = f->work + n, *part = f->work + 2 * n;
     int rank = tg_qr(q, q, f->A, q, tau, order, worst, part);
+    if (all && rank < q)
+        return false;
     tg_qr_apply_t(q, q, f->A, q, tau, n, f->B, n, part);
     keep(f, rank, order, space);
     return rank == q;
 }
 
-bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *order, double *space)
+bool tg_orthogonal_factor(tg_implicit *f, double worst, bool all, double *extra, int *order, double *space)
 {
     int n = f->island->rows;
     double *part = f->work + 2 * n;
     scale_rows(f, false);
     double share = tg_orthonormal_rows(f->rank, n, f->C, part);
+    if (all && !(share > worst))
+        return false;
     tg_orthonormal_rows(f->rank, n, f->B, part);
     unit_across(f, extra);
     scale_rows(f, true);
     tg_implicit_matrix(f, extra, space);
-    return tg_orthogonal_triangle(f, worst, order, space) && share > worst;
+    return tg_orthogonal_triangle(f, worst, all, order, space) && share > worst;
 }

@@ -117,6 +117,9 @@ typedef struct builder
     double *d, *E, *K;
     int n;         /* rows of the island */
     double *extra; /* diagonal of the last equations */
+    bool fresh;    /* B, C and extra are those of the point, as they are */
+    bool selected;
+    tg_arena *arena; /* for the point */
 } builder;
 
 /* the impulses of a row of changes dx of held rows, tangents of sliding contacts included */
@@ -202,16 +205,15 @@ static void across_equations(builder *p, const tg_cone *cone, const tg_cone_stat
 static bool factor(builder *p)
 {
     tg_implicit *f = p->f;
-    int q = f->unknowns;
     tg_implicit_matrix(f, p->extra, p->w->range);
-    f->condition = 1;
-    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, tg_good_pivot(f));
+    return tg_implicit_eliminate(f, tg_good_pivot(f));
 }
 
 /* whether a response is outside of its cone */
 static bool equations(builder *p, double slope)
 {
     tg_solve_work *w = p->w;
+    p->fresh = slope == 0;
     bool redundant = w->held.rank < w->held.count;
     bool outside = redundant && tg_limit_derivative(w, slope, p->d, p->E, p->K);
     if (redundant)
@@ -301,24 +303,35 @@ static bool build_redundant(builder *p)
     list_held(p);
     f->form = TG_IMPLICIT_REDUNDANT;
     f->turns = true;
-    if (equations(p, 0) && !(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > tg_good_pivot(f)))
-        return false;
+    f->condition = INFINITY;
+    if (equations(p, 0))
+    {
+        p->fresh = false;
+        if (!(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > tg_good_pivot(f)))
+            return false;
+    }
     if (!factor(p))
         return false;
     turn_and_spread(p);
     return true;
 }
 
-/* any rows, where elimination is not accurate */
-static bool build_orthogonal(builder *p, double slope, double worst)
+/* Any rows, where elimination is not accurate. all: nothing is wanted where that does not determine all unknowns. */
+static bool build_orthogonal(builder *p, double slope, double worst, bool all)
 {
     tg_implicit *f = p->f;
     list_held(p);
     f->form = TG_IMPLICIT_REDUNDANT;
     f->turns = f->rank < f->held;
-    tg_cones_gather(&p->w->cones, f->L, p->w->x);
-    equations(p, slope);
-    bool determined = tg_orthogonal_factor(f, worst, p->extra, p->w->active, p->w->range);
+    if (!p->fresh || slope > 0)
+    {
+        tg_cones_gather(&p->w->cones, f->L, p->w->x);
+        equations(p, slope);
+    }
+    p->fresh = false; /* they become orthonormal */
+    bool determined = tg_orthogonal_factor(f, worst, all, p->extra, p->w->active, p->w->range);
+    if (all && !determined)
+        return false;
     if (f->turns)
         turn_and_spread(p);
     else
@@ -337,6 +350,42 @@ static bool is_resolved(const tg_solve_work *w)
     return w->held.small && w->levers != NULL;
 }
 
+static bool eliminate(builder *p, const tg_block_mode *mode)
+{
+    bool independent = p->w->held.rank == p->w->held.count;
+    return independent ? tg_independent_build(p->f, mode) : build_redundant(p);
+}
+
+/* the solution and the directions of slips, at another point */
+static void take_point(builder *p)
+{
+    tg_solve_work *w = p->w;
+    p->fresh = false;
+    gather_solution(w, p->f->L, p->f->sigma);
+    for (int c = 0; c < w->cones.blocks; c++)
+        if (w->state[c].phase == TG_PHASE_SLIDE && w->cones.block[c].kind == TG_CONE_UNIT)
+            tg_newton_direction(&w->cones.block[c], w->x + w->cones.block[c].row, w->s + w->cones.block[c].row,
+                                &w->state[c]);
+}
+
+/* The equations at the point. Factors with small pivots, if they bring held rows to rest, are good enough to find it.
+ */
+static bool build_at_point(builder *p, const tg_block_mode *mode, double worst)
+{
+    p->fresh = false;
+    bool good = eliminate(p, mode), has_factors = p->f->condition < INFINITY;
+    bool moved = p->selected && has_factors && tg_find_point(p->f, p->arena);
+    if (!good && !moved)
+    {
+        good = build_orthogonal(p, 0, worst, true);
+        moved = good && p->selected && tg_find_point(p->f, p->arena);
+    }
+    if (!moved)
+        return good;
+    take_point(p);
+    return eliminate(p, mode) || build_orthogonal(p, 0, worst, true);
+}
+
 static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
 {
     tg_solve_work *w = p->w;
@@ -345,8 +394,7 @@ static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use us
         build_held(p);
         return tg_held_smallest_pivot(w) > (is_resolved(w) && worst < TG_SOFT ? TG_LEAST_LEVER : worst);
     }
-    bool independent = w->held.rank == w->held.count;
-    return (independent ? tg_independent_build(p->f, mode) : build_redundant(p)) || build_orthogonal(p, 0, worst);
+    return build_at_point(p, mode, worst);
 }
 
 /* The equations do not determine the derivative: what they hardly say is left out. */
@@ -356,18 +404,38 @@ static void build_regularised(builder *p, tg_implicit_use use)
     if (holds_alone(p->w, use))
         build_held(p);
     else
-        build_orthogonal(p, TG_SOFT, TG_SOFT);
+        build_orthogonal(p, TG_SOFT, TG_SOFT, false);
 }
 
 /* Rows that were taken for redundant and contradict each other, but agree as soon as smaller pivots count, are
  * independent, if barely, as near the dead centre of a linkage: the derivative is that of independent rows, of which
  * rounding of G leaves some digits. */
-static bool build_finer(builder *p, const tg_block_mode *mode, tg_implicit_use use)
+static bool build_finer(builder *p, const tg_block_mode *mode, tg_implicit_use use, double least)
 {
-    const double least = DBL_EPSILON / TG_SOFT;
     tg_held_build_to(p->w, least);
     p->f->conflict = p->w->held.inconsistency;
     return p->f->conflict < TG_CONSISTENT && build_form(p, mode, use, least);
+}
+
+/* Whether the rank changes if pivots down to that share count. */
+static bool has_finer(const tg_solve_work *w, double least)
+{
+    return w->held.weak || w->held.rest > least;
+}
+
+/* Whether contacts without load open, however slowly, that the phases hold. */
+static bool any_opens(const tg_solve_work *w, const tg_block_mode *mode)
+{
+    const tg_block *block = w->island->block;
+    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    {
+        const tg_cone *cone = &w->cones.block[c];
+        while (w->cones.source[cone->row] >= block[b].row + block[b].rows)
+            b++;
+        if (w->state[c].phase != phase_of(w, cone, &mode[b], true))
+            return true;
+    }
+    return false;
 }
 
 /* Held rows contradict each other where contacts without load open, however slowly, and other rows were judged to hold
@@ -382,20 +450,23 @@ static bool open_phases(builder *p, const tg_block_mode *mode)
 /* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule
  * has selected them. Where it has not, and at a change of mode, the derivative is a choice, and one that is hardly
  * determined is none. */
-static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_implicit_use use)
+static bool build(builder *p, const tg_block_mode *mode, tg_redundant_request asked)
 {
+    const tg_implicit_use use = asked.use;
+    const double least = DBL_EPSILON / TG_SOFT;
     tg_solve_work *w = p->w;
     tg_implicit *f = p->f;
     tg_redundant_phases(f, mode, w, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    bool contradicts = f->conflict >= TG_CONSISTENT && !open_phases(p, mode);
+    bool disagrees = f->conflict >= TG_CONSISTENT, opens = disagrees && any_opens(w, mode);
+    bool contradicts = disagrees && !(opens && open_phases(p, mode));
     bool at_change = f->margin < TG_OPENING || contradicts || f->yields;
-    if (contradicts)
+    if (contradicts && (opens || has_finer(w, least)))
     {
         double conflict = f->conflict;
         set_phases(w, mode, false, f->slides);
-        if (build_finer(p, mode, use))
+        if (build_finer(p, mode, use, least))
             return false;
         f->conflict = conflict;
         tg_held_build(w);
@@ -404,13 +475,15 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     /* What is held by small levers is held in the step, too, if it was selected: the derivative says so as well as
      * rounding lets it. */
     bool held = f->form == TG_IMPLICIT_HELD && w->held.small && !at_change;
-    bool chosen = selected || !(f->turns || w->held.small);
+    bool chosen = asked.selected || !(f->turns || w->held.small);
+    if (asked.attempt && !(determined && chosen))
+        return false;
     if ((!determined && !held) || (!chosen && f->condition > 1 / TG_SOFT))
         build_regularised(p, use);
     return determined && chosen;
 }
 
-bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
+bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_redundant_request asked, tg_arena *arena,
                         bool *regular)
 {
     scratch s = {0};
@@ -420,9 +493,18 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected
     if (!fits || !take_scratch(&s, f->island->rows, arena))
         return false;
     tg_held_levers_take(&s.w, arena);
-    builder p = {.f = f, .w = &s.w, .d = s.d, .E = s.E, .K = s.K, .n = f->island->rows, .extra = f->work};
-    *regular = build(&p, mode, selected, use);
-    tg_find_braces(f, &s.w);
+    builder p = {.f = f,
+                 .w = &s.w,
+                 .d = s.d,
+                 .E = s.E,
+                 .K = s.K,
+                 .n = f->island->rows,
+                 .extra = f->work,
+                 .selected = asked.selected,
+                 .arena = arena};
+    *regular = build(&p, mode, asked);
+    if (*regular || !asked.attempt)
+        tg_find_braces(f, &s.w);
     tg_arena_release(arena, kept);
     return true;
 }

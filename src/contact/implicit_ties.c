@@ -31,23 +31,20 @@ static void hold_tied(const tg_implicit *f, const tg_block_mode *mode, tg_solve_
     tg_held_build(w);
 }
 
-static double entry(const tg_solve_work *w, int k, int i)
-{
-    return w->held.range[(size_t)k * (size_t)w->cones.ld + (size_t)i] * w->cones.scale[w->held.row[i]];
-}
-
 void tg_held_null_part(const tg_solve_work *w, double *x)
 {
     const tg_held *held = &w->held;
-    for (int round = 0; round < 2; round++)
-        for (int k = 0; k < held->rank; k++)
-        {
-            double along = 0;
-            for (int i = 0; i < held->count; i++)
-                along += entry(w, k, i) * x[i];
-            for (int i = 0; i < held->count; i++)
-                x[i] -= entry(w, k, i) * along;
-        }
+    int n = held->count, ld = w->cones.ld;
+    double *scaled = w->best, *along = held->part;
+    for (int round = 0; round < 2; round++) /* Q = range S */
+    {
+        for (int i = 0; i < n; i++)
+            scaled[i] = w->cones.scale[held->row[i]] * x[i];
+        tg_gemm_nt(held->rank, 1, n, held->range, ld, scaled, n, TG_GEMM_SET, along, 1);
+        tg_gemm_nn(1, n, held->rank, along, held->rank, held->range, ld, TG_GEMM_SET, scaled, n);
+        for (int i = 0; i < n; i++)
+            x[i] -= w->cones.scale[held->row[i]] * scaled[i];
+    }
 }
 
 /* the part of row a in the null space of all of them */

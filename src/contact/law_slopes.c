@@ -3,6 +3,7 @@
 
 #include "contact/rows.h"
 #include "contact/within.h"
+#include "solve/cone.h"
 
 /* b = max(gain Phi / dt, -v_push) */
 static double push_slope(const tg_contact_settings *s, double push, double phi)
@@ -81,7 +82,7 @@ static double push_margin(const tg_contact_settings *s, const tg_rows_island *is
 {
     double speed = phi / s->dt, gain = phi < 0 ? s->push_gain : 1;
     double from_zero = drops_push(island) || s->push_gain != 1 ? fabs(speed) : INFINITY;
-    return island->relaxed ? from_zero : fmin(from_zero, fabs(gain * speed + push));
+    return island->relaxed ? from_zero : tg_smaller(from_zero, fabs(gain * speed + push));
 }
 
 /* of a contact that does not bounce, or a limit */
@@ -105,7 +106,11 @@ double tg_bias_margin(const tg_work *w, const tg_contact_settings *s)
     double least = INFINITY;
     for (int i = 0; i < r->nisland; i++)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
-            if (r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial)
-                least = fmin(least, constraint_margin(w->params, s, r, &r->island[i], &r->constraint[r->order[b]]));
+        {
+            bool pushed = r->block[b].kind == TG_BLOCK_CONTACT || r->block[b].kind == TG_BLOCK_LIMIT;
+            if (pushed && r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial)
+                least =
+                    tg_smaller(least, constraint_margin(w->params, s, r, &r->island[i], &r->constraint[r->order[b]]));
+        }
     return least;
 }

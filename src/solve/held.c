@@ -173,6 +173,9 @@ static int find_rank(tg_solve_work *w, double threshold)
     w->held.inconsistency = 0;
     w->held.yields = w->held.small = w->held.weak = false;
     w->held.rank = pivoted_cholesky(&w->cones, &w->held, threshold, w->rhs);
+    w->held.rest = 0;
+    for (int i = w->held.rank; i < w->held.count; i++)
+        w->held.rest = tg_larger(w->held.rest, w->rhs[i]);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
     for (int i = 0; i < w->held.count; i++)
@@ -217,12 +220,15 @@ static void unit_rows(const tg_cones *cones, tg_held *held)
 
 double tg_orthogonalise(int n, int k, const double *Q, int ld, double *q, double *part)
 {
-    for (int round = 0; round < 2; round++)
+    double before = INFINITY, square = v4_dot_of(n, q, q);
+    for (int round = 0; k > 0 && round < 2 && square < 0.5 * before; round++)
     {
+        before = square;
         tg_gemm_nt(1, k, n, q, n, Q, ld, TG_GEMM_SET, part, ld);
         tg_gemm_nn(1, n, k, part, ld, Q, ld, TG_GEMM_SUB, q, n);
+        square = v4_dot_of(n, q, q);
     }
-    double length = sqrt(v4_dot_of(n, q, q)), inverse = length > 0 ? 1 / length : 0;
+    double length = sqrt(square), inverse = length > 0 ? 1 / length : 0;
     for (int i = 0; i < n; i++)
         q[i] *= inverse;
     return length;

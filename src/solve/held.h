@@ -36,6 +36,7 @@ typedef struct tg_held
     double *part;         /* scratch of a vector */
     double *gap;          /* redundant: Z Z^T g_R, how held rows contradict each other (m/s) */
     double inconsistency; /* its norm */
+    double rest;          /* the largest pivot that is left, of its row */
     bool yields;          /* dry friction is among those that do, by more than rounding */
     bool small, weak;     /* loops hold by small levers; by such that matrices over rows hardly resolve */
 } tg_held;

@@ -159,13 +159,13 @@ static bool any_undecided(const tg_island *island, const tg_block_mode *mode)
     return false;
 }
 
-/* rank: of all held rows */
-static bool is_determined(tg_solve_work *w, const judged *j, const double *L, const double *sigma,
-                          const tg_block_mode *mode, int rank)
+/* the rank of the strictly held rows */
+static int strict_rank(tg_solve_work *w, const judged *j, const double *L, const double *sigma,
+                       const tg_block_mode *mode)
 {
     for (int b = 0; b < j->island->blocks; b++)
         w->left_out[b] = true;
-    return !any_undecided(j->island, mode) || rank_of(w, j, L, sigma, mode, w->left_out) == rank;
+    return rank_of(w, j, L, sigma, mode, w->left_out);
 }
 
 /* the undecided block with the least margin that is not left out yet, or -1 */
@@ -219,9 +219,11 @@ static void narrow(int dim, double slope, double *y)
     y[0] = normal;
 }
 
-/* every row that sticks; impulses of contacts that slide and of dry friction stay as they are */
-static void hold_sticking(tg_solve_work *w, const tg_island *island, const tg_block_mode *mode, const double *sigma)
+/* every row that sticks; impulses of contacts that slide and of dry friction stay as they are. Whether these are the
+ * held rows of the phases before. */
+static bool hold_sticking(tg_solve_work *w, const tg_island *island, const tg_block_mode *mode, const double *sigma)
 {
+    bool same = true;
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
     {
         int row = w->cones.source[w->cones.block[c].row];
@@ -231,8 +233,11 @@ static void hold_sticking(tg_solve_work *w, const tg_island *island, const tg_bl
         bool still = mode[b].mode == TG_MODE_STICKING && block->kind != TG_BLOCK_FRICTION;
         if (block->kind == TG_BLOCK_CONTACT && mode[b].immaterial)
             still = still && slip_of(block, sigma + block->row) < TG_NO_SLIP;
-        w->state[c].phase = still ? TG_PHASE_STICK : TG_PHASE_BREAK;
+        tg_phase phase = still ? TG_PHASE_STICK : TG_PHASE_BREAK;
+        same = same && w->state[c].phase == phase;
+        w->state[c].phase = phase;
     }
+    return same;
 }
 
 static void narrow_all(tg_solve_work *w, const judged *j)
@@ -245,32 +250,34 @@ static void narrow_all(tg_solve_work *w, const judged *j)
     }
 }
 
-/* V into held.range, the Cholesky factor of V V^T into held.chol; false when nothing is redundant */
-static bool factor_plane(tg_solve_work *w)
+/* V^T (V V^T)^-1 V into held.factor; false when nothing is redundant. ranked: held rows were factored. */
+static bool find_plane(tg_solve_work *w, bool ranked)
 {
     tg_held *held = &w->held;
     int ld = w->cones.ld;
-    if (tg_held_rank(w) == held->count)
+    if ((ranked ? held->rank : tg_held_rank(w)) == held->count)
         return false;
     for (int k = 0; k < held->rank; k++)
         for (int i = 0; i < held->count; i++)
             held->range[(size_t)k * (size_t)ld + (size_t)i] =
                 held->factor[(size_t)k * (size_t)ld + (size_t)i] / held->size[i];
     tg_syrk_n(held->rank, held->count, held->range, ld, TG_GEMM_SET, held->chol, ld);
-    return tg_chol(held->rank, held->chol, ld) < 0;
+    if (tg_chol(held->rank, held->chol, ld) >= 0)
+        return false;
+    tg_trsm(TG_TRI_LOWER, held->rank, held->chol, ld, held->count, held->range, ld);
+    tg_syrk_t(held->count, held->rank, held->range, ld, TG_GEMM_SET, held->factor, ld);
+    return true;
 }
 
 /* x_R <- x_R + V^T (V V^T)^-1 V (x_0 - x_R) */
 static void return_to_plane(tg_solve_work *w, const double *start)
 {
     const tg_held *held = &w->held;
-    int n = held->count, ld = w->cones.ld;
-    double *change = w->rhs, *part = held->part;
+    int n = held->count;
+    double *off = w->rhs, *change = held->part;
     for (int i = 0; i < n; i++)
-        change[i] = start[held->row[i]] - w->x[held->row[i]];
-    tg_gemm_nt(held->rank, 1, n, held->range, ld, change, n, TG_GEMM_SET, part, 1);
-    tg_chol_solve(held->rank, held->chol, ld, 1, part, 1);
-    tg_gemm_nn(1, n, held->rank, part, held->rank, held->range, ld, TG_GEMM_SET, change, n);
+        off[i] = start[held->row[i]] - w->x[held->row[i]];
+    tg_gemm_nt(n, 1, n, held->factor, w->cones.ld, off, n, TG_GEMM_SET, change, 1);
     for (int i = 0; i < n; i++)
         w->x[held->row[i]] += change[i];
 }
@@ -309,13 +316,14 @@ static bool any_friction(const tg_island *island, const tg_block_mode *mode)
     return false;
 }
 
-/* Modes by impulses that do the same as L, which are then in w->L; false when there are none inside of all cones. */
+/* Modes by impulses that do the same as L, which are then in w->L; false when there are none inside of all cones. w:
+ * the held rows of its phases, ranked. */
 static bool find_inside(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
     const tg_island *island = j->island;
     double *start = w->best, *other = w->L;
-    hold_sticking(w, island, mode, sigma);
-    if (any_friction(island, mode) || !factor_plane(w))
+    bool ranked = hold_sticking(w, island, mode, sigma);
+    if (any_friction(island, mode) || !find_plane(w, ranked))
         return false;
     tg_cones_gather(&w->cones, L, start);
     memcpy(w->x, start, (size_t)w->cones.rows * sizeof *start);
@@ -379,7 +387,7 @@ static void find_sides(tg_solve_work *w, const judged *j, const double *L, const
 
 /* Two points of two rigid bodies that stick: six rows, but what turns the bodies about the line through both moves
  * neither of them. Then the rows depend on each other, and nothing need be factored to know. */
-static bool sticks_twice(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode)
+bool tg_island_sticks_twice(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode)
 {
     uint64_t last = 0;
     for (int b = 0; b < island->blocks && island->give != NULL; b++)
@@ -398,24 +406,6 @@ static bool sticks_twice(const tg_island *island, const double *L, const double 
     return false;
 }
 
-bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
-                         tg_arena *scratch)
-{
-    size_t mark = tg_arena_mark(scratch);
-    tg_solve_work w;
-    if (sticks_twice(island, L, sigma, mode))
-        return false;
-    bool unique = tg_solve_work_take(&w, island->rows, scratch);
-    if (unique)
-    {
-        tg_cones_build(&w.cones, island, NULL);
-        unique = rank_of(&w, &(judged){.island = island}, L, sigma, mode, NULL) == w.held.count;
-    }
-    tg_arena_release(scratch, mark);
-    scratch->failed = false;
-    return unique;
-}
-
 static void judge_all(const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
     for (int b = 0; b < j->island->blocks; b++)
@@ -424,10 +414,11 @@ static void judge_all(const judged *j, const double *L, const double *sigma, tg_
 
 static void decide(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
-    int rank = rank_of(w, j, L, sigma, mode, NULL);
-    if (is_determined(w, j, L, sigma, mode, rank))
+    int strict = strict_rank(w, j, L, sigma, mode), rank = rank_of(w, j, L, sigma, mode, NULL);
+    if (strict == rank)
         return;
-    if (find_inside(w, j, L, sigma, mode) && is_determined(w, j, w->L, sigma, mode, rank))
+    if (find_inside(w, j, L, sigma, mode) &&
+        (!any_undecided(j->island, mode) || strict_rank(w, j, w->L, sigma, mode) == rank))
         return;
     judge_all(j, L, sigma, mode);
     find_sides(w, j, L, sigma, mode);

@@ -274,9 +274,7 @@ typedef struct tg_mode_law
 tg_status tg_island_modes_by(const tg_mode_law *law, const tg_island *island, const double *L, const double *sigma,
                              tg_arena *scratch, tg_block_mode *mode, tg_error *error);
 
-/* Whether all rows that hold are independent: then nothing was to be selected. Takes scratch and gives it back; false
- * when there is too little. */
-bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
-                         tg_arena *scratch);
+/* Whether two points of the same two rigid bodies stick: then held rows depend on each other. */
+bool tg_island_sticks_twice(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode);
 
 #endif

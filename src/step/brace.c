@@ -11,6 +11,7 @@
 #include "contact/rows_vjp.h"
 #include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
+#include "math/lanes.h"
 #include "solve/cone.h"
 #include "solve/tolerance.h"
 #include "step/step.h"
@@ -141,19 +142,53 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
     return largest > TG_NO_CHANGE || rank_changes(m, w, z) > TG_NO_CHANGE;
 }
 
-void tg_braces_params(const tg_model *m, tg_work *w)
+/* The change of z . (J x + b) along one parameter; w->Y: the twists of x; sigma: rows. */
+static double disagreement_along(const tg_model *m, tg_work *w, const double *z, const double *x, int param,
+                                 double *sigma)
 {
     tg_step_work *s = w->step;
-    double *z = s->row_gradient, gdt;
-    if (s->braces_known || !gather(m, w, z))
-        return;
-    disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
-    s->braces_known = true;
+    tg_change *c = &s->change;
+    const tg_rows *r = w->rows;
+    s->unit_param[param] = 1;
+    c->dt = 0;
+    tg_change_begin(m, w, c, s->unit_param, (tg_param_range){param, param + 1}, s->q);
+    tg_given_changes(w->rows, NULL);
+    tg_change_twists(m, c, x, c->dN);
+    tg_change_twists(m, c, s->v, c->dV);
+    tg_rows_change d = {.c = c,
+                        .next = {x, w->Y, c->dN},
+                        .start = {s->v, w->V, c->dV},
+                        .sigma = sigma,
+                        .mu = s->block_gradient,
+                        .bound = s->block_gradient + TG_AXES * r->nblock,
+                        .settings = &s->settings};
+    tg_rows_changes(m, w, s->q, &d);
+    s->unit_param[param] = 0;
+    return v4_dot_of(r->nrow, z, sigma);
+}
+
+/* One or two parameters are asked one by one, more by one sweep for all of the model. */
+bool tg_braces_params(const tg_model *m, tg_work *w, const int *index, int count)
+{
+    tg_step_work *s = w->step;
+    double *z = s->row_gradient, *scratch = z + w->rows->capacity.rows, gdt;
+    if (s->braces_known)
+        return true;
+    if (!gather(m, w, z))
+        return false;
+    s->braces_known = count > 2;
+    if (s->braces_known)
+        disagreement(m, w, z, s->v_next, true, scratch, s->disagreement, &gdt);
+    else
+        tg_node_twists(m, w, s->v_next, w->Y);
+    for (int i = 0; i < count && !s->braces_known; i++)
+        s->disagreement[index[i]] = disagreement_along(m, w, z, s->v_next, index[i], scratch);
+    return true;
 }
 
 bool tg_brace_gives(const tg_work *w, int param)
 {
-    return w->step->braces_known && fabs(w->step->disagreement[param]) > TG_NO_CHANGE;
+    return fabs(w->step->disagreement[param]) > TG_NO_CHANGE;
 }
 
 /* the least that the impulse of a row in z does by itself (G_ii) */
@@ -185,16 +220,18 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
 
 /* ---- dry friction ---- */
 
-/* whether one of n numbers makes rows disagree, and turns impulses that then do something; jump: they do so anyway */
-static bool any_kink(int n, const double *apart, const double *turned, double bound, bool jump)
+/* whether one of n numbers makes rows disagree, and turns impulses that then do something (NULL: anything) */
+static bool any_kink(int n, const double *apart, const double *turned, double bound)
 {
+    if (!(v4_most(n, apart, apart) > nothing * nothing))
+        return false;
     for (int k = 0; k < n; k++)
-        if (fabs(apart[k]) > nothing && (jump || 2 * bound * fabs(turned[k]) > nothing))
+        if (fabs(apart[k]) > nothing && (turned == NULL || 2 * bound * fabs(turned[k]) > nothing))
             return true;
     return false;
 }
 
-/* One such row. y: the answer; scratch: 2 nv numbers, row_scratch: 2 rows. */
+/* One such row. y: the answer; jump: what turns does something anyway; scratch: 2 nv numbers, row_scratch: 2 rows. */
 static bool tie_gives(const tg_model *m, tg_work *w, const double *z, double bound, const double *y, bool jump,
                       double *scratch, double *row_scratch)
 {
@@ -203,12 +240,16 @@ static bool tie_gives(const tg_model *m, tg_work *w, const double *z, double bou
     size_t bytes = sizeof(double) * (size_t)m->nv;
     s->braces_known = false;
     tg_gradient apart = disagreement(m, w, z, s->v_next, true, row_scratch, s->disagreement, &apart_dt);
+    bool disagrees = any_kink(m->nv, apart.q, NULL, bound) || any_kink(m->nv, apart.v, NULL, bound) ||
+                     any_kink(1, &apart_dt, NULL, bound) || any_kink(m->nparams, s->disagreement, NULL, bound);
+    if (!disagrees || jump)
+        return disagrees;
     memcpy(apart_q, apart.q, bytes);
     memcpy(apart_v, apart.v, bytes);
     tg_gradient turned = disagreement(m, w, z, y, false, row_scratch, w->param_gradient, &turned_dt);
-    return any_kink(m->nv, apart_q, turned.q, bound, jump) || any_kink(m->nv, apart_v, turned.v, bound, jump) ||
-           any_kink(1, &apart_dt, &turned_dt, bound, jump) ||
-           any_kink(m->nparams, s->disagreement, w->param_gradient, bound, jump);
+    return any_kink(m->nv, apart_q, turned.q, bound) || any_kink(m->nv, apart_v, turned.v, bound) ||
+           any_kink(1, &apart_dt, &turned_dt, bound) ||
+           any_kink(m->nparams, s->disagreement, w->param_gradient, bound);
 }
 
 static double bound_of(const tg_island *island, int row)
@@ -319,42 +360,17 @@ bool tg_param_places(const tg_model *m, int param)
            (param >= at->geom_pos && param < at->geom_friction) || (param >= at->hfield_size && param < at->gravity_);
 }
 
-/* What a unit of a parameter does to J x in all rows. */
-static const double *turned_rows(const tg_model *m, tg_work *w, int param, const double *x)
-{
-    tg_step_work *s = w->step;
-    tg_change *c = &s->change;
-    const tg_rows *r = w->rows;
-    double *sigma = s->row_gradient + r->capacity.rows;
-    s->unit_param[param] = 1;
-    c->dt = 0;
-    tg_node_twists(m, w, x, w->Y);
-    tg_change_begin(m, w, c, s->unit_param, (tg_param_range){param, param + 1}, s->q);
-    tg_given_changes(w->rows, NULL);
-    tg_change_twists(m, c, x, c->dN);
-    tg_change_twists(m, c, s->v, c->dV);
-    tg_rows_change d = {.c = c,
-                        .next = {x, w->Y, c->dN},
-                        .start = {s->v, w->V, c->dV},
-                        .sigma = sigma,
-                        .mu = s->block_gradient,
-                        .bound = s->block_gradient + TG_AXES * r->nblock,
-                        .settings = &s->settings};
-    tg_rows_changes(m, w, s->q, &d);
-    s->unit_param[param] = 0;
-    return sigma;
-}
-
 /* Slips count beside the slopes of v+ by gaps, 1 / dt, as those of patches do that still turn (derivative.c). */
 bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
 {
     tg_step_work *s = w->step;
-    const double *z = s->row_gradient, *moved = turned_rows(m, w, param, s->cotangent);
-    double sum = 0, slip = 0;
+    double *z = s->row_gradient, *moved = z + w->rows->capacity.rows, slip = 0;
+    tg_node_twists(m, w, s->cotangent, w->Y);
+    if (fabs(disagreement_along(m, w, z, s->cotangent, param, moved)) > nothing)
+        return true;
+    tg_node_twists(m, w, s->v_next, w->Y);
+    (void)disagreement_along(m, w, z, s->v_next, param, moved);
     for (int i = 0; i < w->rows->nrow; i++)
-        sum += z[i] * moved[i];
-    moved = turned_rows(m, w, param, s->v_next);
-    for (int i = 0; i < w->rows->nrow; i++)
-        slip = z[i] != 0 ? fmax(slip, fabs(moved[i])) : slip;
-    return fabs(sum) > nothing || slip * s->options.dt > TG_AT_SWITCH;
+        slip = z[i] != 0 ? tg_larger(slip, fabs(moved[i])) : slip;
+    return slip * s->options.dt > TG_AT_SWITCH;
 }

@@ -346,9 +346,8 @@ static bool loops_can_turn(const tg_work *w)
 /* The point of a contact that acts, or NULL: features of what carries nothing, or has no part, do not matter. */
 static const tg_contact_point *acting_point(const tg_rows *r, int b)
 {
-    const tg_constraint *c = &r->constraint[r->order[b]];
     bool acts = r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial;
-    return acts && c->source == TG_SOURCE_CONTACT ? &r->touch[c->index].at : NULL;
+    return acts && r->block[b].kind == TG_BLOCK_CONTACT ? &r->touch[r->constraint[r->order[b]].index].at : NULL;
 }
 
 /* The least margin of a contact point that acts; below zero: it does not move as its surfaces say

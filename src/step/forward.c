@@ -6,6 +6,7 @@
 #include "step/unrolled.h"
 
 #include "base/arena.h"
+#include "dynamics/actuation.h"
 #include "dynamics/factors.h"
 #include "math/dense.h"
 #include "math/lanes.h"
@@ -377,6 +378,34 @@ static bool add_islands(tg_forward *f, const group *g)
     return first >= 0 && first <= last;
 }
 
+/* Whether controls act on few dofs each: products with these alone, one by one, are less work than all in tiles. */
+static bool controls_are_few(const tg_model *m)
+{
+    int sum = 0;
+    for (int i = 0; i < m->nu; i++)
+        sum += tg_actuator_span(m, i).last - tg_actuator_span(m, i).first;
+    return sum * V4_LANES <= m->nv * m->nu;
+}
+
+/* next (nv x nu) = K dt R for controls that act on few dofs each, of a group with all dofs */
+static void few_controls(const tg_forward *f, const group *g, double *out)
+{
+    int columns = f->m->nu;
+    for (int c = 0; c < columns; c++)
+    {
+        tg_span at = tg_actuator_span(f->m, c);
+        for (int k = at.first; k < at.last; k++)
+        {
+            double force = f->force_u[(ptrdiff_t)k * columns + c];
+            for (int i = 0; i < g->n; i++)
+            {
+                double *to = &out[(ptrdiff_t)i * columns + c], product = f->K[(ptrdiff_t)i * g->ld + k] * force;
+                *to = k == at.first ? product : *to + product;
+            }
+        }
+    }
+}
+
 /* next (nv x columns) = K dt R for the inputs, whose force is nv x columns */
 static void input_columns(tg_forward *f, const group *g, const double *force, int columns, double *out)
 {
@@ -420,7 +449,10 @@ static void solve_group(tg_forward *f, group *g, const tg_jacobian *j)
     scatter_square(f, g, g->next_q, g->ldr, j->dv_dq);
     scatter_square(f, g, g->next_v, g->ldr, j->dv_dv);
     scatter_square(f, g, f->K, g->ld, j->dv_dtau);
-    input_columns(f, g, f->force_u, f->m->nu, j->dv_du);
+    if (j->dv_du != NULL && g->whole && controls_are_few(f->m))
+        few_controls(f, g, j->dv_du);
+    else
+        input_columns(f, g, f->force_u, f->m->nu, j->dv_du);
     input_columns(f, g, f->force_act, f->m->na, j->dv_dact);
 }
 

@@ -75,7 +75,7 @@ static void constraint_forces(tg_forward *f)
         tg_clear(f->spread_v, m->nv, f->ldr);
     }
     tg_rows_derivatives(m, f->w, f->s->q, &d);
-    for (int k = 0; k < m->nv; k++)
+    for (int k = 0; k < m->nv && m->nequality > 0; k++)
         tg_loops_beside(f->w, f->sigma_q + (ptrdiff_t)k * f->ldr);
 }
 

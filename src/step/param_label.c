@@ -78,12 +78,12 @@ static bool is_of_contacts(const tg_model *m, int index)
            (index >= at->pair_friction && index < at->hfield_size);
 }
 
-/* of a step whose derivative is exact; fixed: it has such rows (tg_fixed_rows) */
-static tg_label_kind label_of(const tg_model *m, tg_work *w, bool fixed, int index)
+/* of a step whose derivative is exact; braced, fixed: it has such rows (tg_braces_params, tg_fixed_rows) */
+static tg_label_kind label_of(const tg_model *m, tg_work *w, bool braced, bool fixed, int index)
 {
     const tg_rows *r = w->rows;
     tg_label_kind kind = TG_LABEL_EXACT;
-    if (tg_brace_gives(w, index) || (fixed && tg_param_places(m, index) && tg_fixed_row_gives(m, w, index)))
+    if ((braced && tg_brace_gives(w, index)) || (fixed && tg_param_places(m, index) && tg_fixed_row_gives(m, w, index)))
         return TG_LABEL_ONE_SIDED;
     if (!is_of_contacts(m, index))
         return kind;
@@ -113,10 +113,8 @@ tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, 
         TG_TRY(tg_check_index(w, "parameter", index[i], m->nparams));
         any = any || tg_param_places(m, index[i]);
     }
-    if (exact)
-        tg_braces_params(m, w);
-    bool fixed = exact && any && tg_fixed_rows(m, w);
+    bool braced = exact && tg_braces_params(m, w, index, count), fixed = exact && any && tg_fixed_rows(m, w);
     for (int i = 0; i < count; i++)
-        kind[i] = exact ? label_of(m, w, fixed, index[i]) : w->step->label.kind;
+        kind[i] = exact ? label_of(m, w, braced, fixed, index[i]) : w->step->label.kind;
     return TG_OK;
 }

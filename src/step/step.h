@@ -221,9 +221,10 @@ tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
 bool tg_braces_give(const tg_model *m, tg_work *w);
 bool tg_ties_give(const tg_model *m, tg_work *w);
 
-/* The same as geoms and joints are displaced within their bodies, parameter by parameter; the first call computes the
- * gradient that the second reads. After tg_braces_give. (brace.c) */
-void tg_braces_params(const tg_model *m, tg_work *w);
+/* The same as geoms and joints are displaced within their bodies, parameter by parameter: whether there are rows that
+ * brace each other; if so the first call computes, for these parameters, what the second reads. After tg_braces_give.
+ * (brace.c) */
+bool tg_braces_params(const tg_model *m, tg_work *w, const int *index, int count);
 bool tg_brace_gives(const tg_work *w, int param);
 
 /* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; and then, right after,
