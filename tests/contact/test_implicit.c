@@ -451,7 +451,7 @@ static void barely_independent(void **state)
     }
 }
 
-/* The derivative of an island at some impulses and velocities, which its g makes a solution. */
+/* The derivative of an island at some impulses and velocities, which its g makes a solution; it stays in the arena. */
 static tg_implicit label_at(const tg_island *of, const double *L, const double *sigma, tg_selection selection)
 {
     static double g[SCENE_ROWS];
@@ -463,13 +463,11 @@ static tg_implicit label_at(const tg_island *of, const double *L, const double *
         g[i] = sigma[i] - dot_n(of->rows, of->G + (size_t)i * (size_t)of->ldg, L);
     tg_block_mode mode[SCENE_ROWS];
     tg_arena *arena = implicit_arena();
-    size_t mark = tg_arena_mark(arena);
     tg_implicit f;
     tg_error error;
     assert_int_equal(tg_island_modes(island, L, sigma, test_scratch(), mode, &error), TG_OK);
     assert_int_equal(tg_implicit_factor(island, L, sigma, mode, selection, TG_IMPLICIT_MOTION, arena, &f, &error),
                      TG_OK);
-    tg_arena_release(arena, mark);
     return f;
 }
 
