@@ -26,7 +26,7 @@ enum
     RUNG_STEPS = 20,   /* at the top of the ladder, and from one rung to the next, */
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
-    SOON = 1,          /* where it is quick or not at all */
+    SOON = 2,          /* where it is quick or not at all */
     SWEEPS = 10,       /* where the impulses of the previous step are of little use */
     HARDER = 3         /* how often the least compliance may fall */
 };
