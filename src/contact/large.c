@@ -17,10 +17,9 @@
  * Gauss-Seidel sweeps, the interior point from their result, and Newton again once it is close. Coulomb's law is not
  * monotone, and the path of the interior point may turn back; with many contacts it is likely that a few of them block
  * it. These contacts are frozen and the others solved; then the frozen ones and their neighbours are solved with dense
- * matrices (large_cluster.c), and all together again. Where that leaves few contacts wrong, these are solved in the
- * same way, and where it leaves more, the interior point starts again from there. What is left is solved with
- * compliance (solve/multipliers.c), or by the dense solver if the island is small enough for that. Which of
- * several solutions is returned depends on the start. */
+ * matrices (large_cluster.c), and all together again. What is left is solved with compliance (solve/multipliers.c), or
+ * by the dense solver if the island is small enough for that.
+ * Which of several solutions is returned depends on the start. */
 #include "contact/large.h"
 
 #include <limits.h>
@@ -35,7 +34,7 @@ enum
     SWEEPS = 3,    /* before the interior point */
     NEWTON = 12,   /* steps of one run */
     ASTRAY = 3,    /* of these, how many may fail to halve the violation */
-    INTERIOR = 50, /* steps of the interior point from one start; after twice as many it starts no more */
+    INTERIOR = 50, /* steps of the interior point from one start */
     CONE = TG_CONE_MAX
 };
 
@@ -52,15 +51,13 @@ typedef struct large
     double tolerance, aim;
     tg_cones cones; /* the blocks' cones, for the interior point */
     double *interior, *rhs, *best;
-    double *kept;    /* impulses at which few blocks are wrong, */
-    double disorder; /* and by how much: the root of the sum of their squares (m/s) */
-    bool *frozen;    /* blocks that are wrong: the interior point could not solve them together with the others, */
-    int nfrozen;     /* and how many of these there were */
-    double speed;    /* largest free velocity (m/s) */
-    int limit;       /* factorisations; what is cut short is guarded */
-    bool swept;      /* it starts from impulses that sweeps and Newton were tried from */
-    bool passes;     /* on what it does not solve soon, to the dense solver */
-    bool fits;       /* the factors */
+    bool *frozen; /* blocks that the interior point could not solve together with the others, and how many */
+    int nfrozen;
+    double speed; /* largest free velocity (m/s) */
+    int limit;    /* factorisations; what is cut short is guarded */
+    bool swept;   /* it starts from impulses that sweeps and Newton were tried from */
+    bool passes;  /* on what it does not solve soon, to the dense solver */
+    bool fits;    /* the factors */
     int newton, sweeps, interior_steps;
 } large;
 
@@ -74,7 +71,6 @@ static void take(large *a, const tg_model *m, const tg_capacity *c, tg_arena *ar
     a->interior = TG_TAKE(arena, double, TG_INTERIOR_VECTORS *(size_t)a->cones.ld, "large: interior point");
     a->rhs = TG_TAKE(arena, double, rows, "large: right-hand side");
     a->best = TG_TAKE(arena, double, rows, "large: best impulses");
-    a->kept = TG_TAKE(arena, double, rows, "large: kept impulses");
     a->frozen = TG_TAKE(arena, bool, c->blocks, "large: frozen blocks");
     tg_large_take(&a->p, m, c, arena);
 }
@@ -311,23 +307,6 @@ static double violation(const tg_large *p)
     return worst;
 }
 
-/* Keeps x where fewer blocks are wrong, or by less, than at what was kept before (disorder INFINITY: nothing). The
- * largest residual does not tell: on its way the interior point leaves all blocks a little wrong, in the end a frozen
- * one as much. */
-static void keep(large *a)
-{
-    double sum = 0;
-    for (int k = 0; k < a->p.nblock; k++)
-    {
-        double here = block_violation(&a->p, &a->p.block[k]);
-        sum += here * here;
-    }
-    if (a->disorder < INFINITY && !(sqrt(sum) < a->disorder))
-        return;
-    a->disorder = sqrt(sum);
-    memcpy(a->kept, a->p.x, sizeof(double) * (size_t)a->p.nx);
-}
-
 /* 1e-12 m/s, or what rounding leaves of the largest velocity of an impulse, as everywhere */
 static double least_violation(const tg_large *p)
 {
@@ -384,7 +363,6 @@ static bool run_newton(large *a, double reach)
             return good;
         good = offer(a) <= a->aim || good;
         bool same = classify(&a->p) == 0;
-        keep(a);
         double now = violation(&a->p);
         bool pays = now < 0.5 * before || (same && now < before);
         if (pays)
@@ -589,62 +567,13 @@ static bool iterate_interior(large *a, double error, double aim)
     return best < INFINITY;
 }
 
-/* The blocks that are wrong, and what is around them, alone; then all together, from there. What the cluster ends at is
- * kept although it moves what is around it: these blocks would not let Newton go on, what they leave wrong does. */
+/* The blocks that the interior point could not solve together with the others, and what is around them, alone; then all
+ * together, from there. */
 static bool run_cluster(large *a)
 {
-    if (tg_large_solve_cluster(&a->p, a->frozen, a->aim, INTERIOR))
-        a->disorder = INFINITY;
+    tg_large_solve_cluster(&a->p, a->frozen, a->aim, INTERIOR);
     refresh(a);
-    classify(&a->p);
-    keep(a);
     return run_newton(a, TG_NEAR * a->speed) || best_residual(a) <= a->tolerance;
-}
-
-/* From what was kept: those blocks that are most wrong, as many as leave room for their neighbours. */
-static void mark_wrong(large *a)
-{
-    tg_large *p = &a->p;
-    int rows = INT_MAX, most = tg_large_cluster_rows(p) / 2;
-    set_impulses(a, a->kept);
-    classify(p);
-    for (double least = a->tolerance; rows > most; least *= 2)
-    {
-        rows = 0;
-        for (int k = 0; k < p->nblock; k++)
-        {
-            a->frozen[k] = block_violation(p, &p->block[k]) > least;
-            rows += a->frozen[k] ? p->block[k].cone.dim : 0;
-        }
-    }
-}
-
-/* Multipliers are to solve what takes longer. */
-static bool may_retry(const large *a)
-{
-    return a->newton + a->interior_steps + a->p.spent < 2 * INTERIOR;
-}
-
-/* The blocks that the interior point froze, then what is still wrong, as long as that becomes less. The dense solver
- * takes less time for what these leave of a small island. */
-static bool run_clusters(large *a)
-{
-    double before;
-    a->disorder = INFINITY;
-    classify(&a->p);
-    keep(a);
-    if (run_cluster(a))
-        return true;
-    if (a->passes)
-        return false;
-    do
-    {
-        before = a->disorder;
-        mark_wrong(a);
-        if (run_cluster(a))
-            return true;
-    } while (a->disorder < 0.5 * before && may_retry(a));
-    return false;
 }
 
 /* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the
@@ -653,14 +582,8 @@ static bool run_interior(large *a, double error)
 {
     if (!iterate_interior(a, error, a->tolerance))
         return false;
-    while (a->nfrozen > 0)
-    {
-        if (run_clusters(a))
-            return true;
-        set_impulses(a, a->kept);
-        if (a->passes || !may_retry(a) || !iterate_interior(a, offer(a), a->tolerance))
-            return false;
-    }
+    if (a->nfrozen > 0)
+        return run_cluster(a);
     return run_newton(a, (best_residual(a) <= a->tolerance ? exact : TG_NEAR) * a->speed) ||
            best_residual(a) <= a->tolerance;
 }
@@ -676,19 +599,6 @@ static void run_cold(large *a)
     refresh(a);
     count_interior(a, &q);
     run_newton(a, exact * a->speed);
-}
-
-/* Fewer blocks that are wrong leave less to do than a smaller residual. */
-static void offer_kept(large *a)
-{
-    load_impulses(a, a->p.r->L);
-    classify(&a->p);
-    keep(a);
-    set_impulses(a, a->kept);
-    const tg_residual best = a->p.island->result.residual;
-    a->p.island->result.residual = (tg_residual){INFINITY, INFINITY, INFINITY, INFINITY};
-    if (!(offer(a) < INFINITY))
-        a->p.island->result.residual = best;
 }
 
 /* ---- the solve ---- */
@@ -761,7 +671,6 @@ void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const
     large a = {.p = {.m = m, .w = w, .r = r, .island = island, .only = only},
                .tolerance = tolerance,
                .aim = 0.1 * tolerance,
-               .disorder = INFINITY,
                .limit = effort > 0 ? effort : INT_MAX,
                .passes = (only != NULL ? only->passes : island->dense) && effort == 0,
                .swept = before != NULL};
@@ -779,8 +688,6 @@ void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const
     load_impulses(&a, before != NULL ? r->L : r->warm);
     iterate(&a);
     bool solved = best_residual(&a) <= tolerance;
-    if (!solved && a.nfrozen > 0 && effort == 0)
-        offer_kept(&a);
     island->result.guarded = !solved && effort > 0 && is_unsafe(&a);
     if (island->result.guarded)
         replace_unsafe(&a);

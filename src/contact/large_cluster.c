@@ -15,8 +15,7 @@ typedef struct cluster
     const tg_large *p;
     int blocks, rows;
     int most;   /* rows */
-    int effort; /* factorisations: most, */
-    int newton; /* and those that were taken */
+    int effort; /* factorisations */
     int *index; /* of its blocks, in p */
     tg_block *block;
     double *G, *g, *warm, *L, *sigma;
@@ -156,20 +155,14 @@ static bool solve(cluster *c, double tolerance, tg_arena *scratch)
     options.tolerance = tolerance;
     options.select = false;
     options.effort = c->effort;
-    bool ran = tg_island_solve(&island, &options, scratch, c->L, c->sigma, &result, &error) == TG_OK;
-    c->newton = ran ? result.newton + result.interior : 0;
-    return ran && result.status == TG_SOLVE_SOLVED;
+    return tg_island_solve(&island, &options, scratch, c->L, c->sigma, &result, &error) == TG_OK &&
+           result.status == TG_SOLVE_SOLVED;
 }
 
-/* multiplications of a Newton step of all blocks */
-static double work_of_all(const tg_large *p)
+/* A dense factorisation takes no more multiplications than a Newton step of all blocks. */
+static int most_rows(const tg_large *p)
 {
-    return p->island->work + tg_fronts_work(&p->fronts);
-}
-
-int tg_large_cluster_rows(const tg_large *p)
-{
-    double work = work_of_all(p);
+    double work = p->island->work + tg_fronts_work(&p->fronts);
     int rows = MOST_ROWS;
     while (tg_chol_work(rows) > work)
         rows--;
@@ -180,7 +173,7 @@ bool tg_large_solve_cluster(tg_large *p, const bool *seed, double tolerance, int
 {
     tg_arena *scratch = &p->r->scratch;
     size_t mark = tg_arena_mark(scratch), most = MOST_ROWS;
-    cluster c = {.p = p, .most = tg_large_cluster_rows(p), .effort = effort};
+    cluster c = {.p = p, .most = most_rows(p), .effort = effort};
     bool *node = TG_TAKE(scratch, bool, p->nnode, "cluster: nodes"), solved = false;
     c.index = TG_TAKE(scratch, int, most, "cluster: blocks");
     c.block = TG_TAKE(scratch, tg_block, most, "cluster: laws");
@@ -192,7 +185,6 @@ bool tg_large_solve_cluster(tg_large *p, const bool *seed, double tolerance, int
     {
         fill(&c);
         solved = solve(&c, tolerance, scratch);
-        p->spent += c.newton * tg_chol_work(c.rows) / work_of_all(p);
     }
     for (int k = 0; k < c.blocks && solved; k++)
         memcpy(p->x + p->block[c.index[k]].cone.row, c.L + c.block[k].row, sizeof(double) * (size_t)c.block[k].rows);

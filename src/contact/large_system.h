@@ -48,7 +48,6 @@ typedef struct tg_large
     tg_rows_island *island;
     const tg_large_part_of *only;      /* NULL: all of it */
     int nnode, nblock, ngroup, nx, nv; /* nv: numbers in a vector of velocities */
-    double spent;                      /* on clusters (large_cluster.h), in Newton steps of all blocks */
     tg_large_block *block;
     tg_large_part *part;
     tg_large_group *group;

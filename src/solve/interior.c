@@ -389,7 +389,7 @@ double tg_interior_note(tg_interior *p, double best)
 
 double tg_interior_iterate(tg_interior *p, double best, double aim)
 {
-    int idle = 0, brief = 0; /* iterations since it last came nearer by a tenth; since the last good step */
+    int idle = 0, brief = 0; /* iterations since the residual last fell by a tenth; since the last good step */
     for (int k = 0; k < p->max_steps && idle < MOST_IDLE && brief < MOST_SHORT; k++)
     {
         p->kappa = mean_product(p, 0);
@@ -401,9 +401,7 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
         brief = alpha < shortest_step ? brief + 1 : 0;
         double before = best;
         best = tg_interior_note(p, best);
-        /* what is frozen keeps its residual: then products tell, too */
-        double left = best / before, of_products = p->nfrozen > 0 ? mean_product(p, 0) / p->kappa : 1;
-        idle = tg_smaller(left, of_products) < 0.9 ? 0 : idle + 1;
+        idle = best < 0.9 * before ? 0 : idle + 1;
         if (best <= aim || (p->nfrozen > 0 && is_at_end(p, aim)))
             break;
     }

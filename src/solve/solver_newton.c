@@ -609,8 +609,7 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
 }
 
 /* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in islands
- * that large.c has not solved, where the search failed without the contacts that stay open, and where any solution will
- * do: they go on from where they are, the ladder starts anew to end at the one that is selected. Where contacts have
+ * that large.c has not solved, and where the search failed without the contacts that stay open. Where contacts have
  * come back because Newton from the previous step led nowhere it is not tried again: of 220 times it would fail in 216.
  */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
@@ -620,7 +619,7 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
     const stage all[] = {near, down, rounds, end}, quick[] = {near, down, end}, sooner[] = {near, rounds, down, end};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
     bool again = p->whole || p->swept;          /* what comes first has failed */
-    const stage *list = easier || p->partial ? quick : p->whole || p->narrow || !o->select ? sooner : all;
+    const stage *list = easier || p->partial ? quick : p->whole || p->narrow ? sooner : all;
     begin(p, o);
     if (begins_refined(p, o))
         return;

@@ -159,7 +159,7 @@ static bool misses_touches(const tg_model *m, tg_work *w)
     const tg_step_work *s = w->step;
     const double *placing = tg_placing_velocity(s);
     return tg_misses_touches(m, w, placing, &s->settings) ||
-           (placing != s->v_next && tg_misses_touches(m, w, s->v_next, &s->settings)) || tg_step_turns_aside(m, w);
+           (placing != s->v_next && tg_misses_touches(m, w, s->v_next, &s->settings));
 }
 
 /* Where something left out would be met, the problem is solved again with all that could have been. */
@@ -174,6 +174,8 @@ static tg_status find_impulses(const tg_model *m, tg_work *w, const tg_cache *ca
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
     bool misses = misses_touches(m, w);
     tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
+    misses = misses || tg_step_turns_aside(m, w);
+    tg_profile_stage(w, TG_STEP_STAGE_END);
     if (!misses)
         return TG_OK;
     s->settings.closing = false;
