@@ -85,7 +85,8 @@ def test_check_meets_every_mode(model):
     result = json.loads(output("check", model, "--samples", "60", "--json"))
     for mode in ("breaking", "sticking", "sliding"):
         assert result["modes"][mode]["possible"]
-        assert result["modes"][mode]["states"] >= 6, mode
+        # most contacts that open have no rows, and are not counted
+        assert result["modes"][mode]["states"] >= (4 if mode == "breaking" else 6), mode
     for kind in ("friction", "kinetic", "restitution", "compliance", "margin", "size", "pos", "quat"):
         assert result["by"][f"geom.{kind}"]["largest"] > 1e-6, kind
 
