@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "check/judge.h"
 #include "check/overlap.h"
+#include "contact/rows.h"
 #include "model/params.h"
 
 static const uint32_t cookie = 0x5c3d91e7u;
@@ -183,7 +184,7 @@ static void close_judge(tg_judge *c)
 
 /* ---- one state ---- */
 
-/* The modes of the contacts of the last step, without redundant ones. */
+/* The modes of the contacts of the last step, without redundant ones. Those without rows open. */
 static void meet_modes(tg_judge *c)
 {
     int count = 0;
@@ -192,6 +193,9 @@ static void meet_modes(tg_judge *c)
         return;
     for (int i = 0; i < count && i < c->walk.room; i++)
         c->met[c->contact[i].mode] += !c->contact[i].immaterial;
+    const tg_rows *r = c->walk.w->rows;
+    for (int i = 0; i < r->ntouch; i++)
+        c->met[TG_CONTACT_BREAKING] += r->touch[i].aside;
 }
 
 static void count_modes(tg_judge *c)

@@ -85,8 +85,7 @@ def test_check_meets_every_mode(model):
     result = json.loads(output("check", model, "--samples", "60", "--json"))
     for mode in ("breaking", "sticking", "sliding"):
         assert result["modes"][mode]["possible"]
-        # most contacts that open have no rows, and are not counted
-        assert result["modes"][mode]["states"] >= (4 if mode == "breaking" else 6), mode
+        assert result["modes"][mode]["states"] >= 6, mode
     for kind in ("friction", "kinetic", "restitution", "compliance", "margin", "size", "pos", "quat"):
         assert result["by"][f"geom.{kind}"]["largest"] > 1e-6, kind
 
@@ -129,7 +128,7 @@ def test_check_compares_what_is_not_exact(tmp_path):
 
 def test_check_counts_numbers_of_skipped_states():
     """A cube that settles on soft contacts is one-sided at times, and its differences do not agree then."""
-    result = json.loads(tangere("check", CUBE, "--samples", "400", "--json").stdout)
+    result = json.loads(tangere("check", CUBE, "--samples", "400", "--seed", "2", "--json").stdout)
     skipped = result["states_skipped"]
     assert skipped["numbers"] >= skipped["one-sided"] + skipped["regularised"]
     lost = result["switched"] + result["kinked"] + result["unresolved"] + skipped["numbers"]
