@@ -14,8 +14,9 @@
 
 #include "dynamics/work.h"
 
-/* Adds a 3-vector to three numbers of the parameters' gradient. The number behind them, which is there because
- * gravity's are the last, gets the zero of the last lane. */
+/* Adds a 3-vector to three numbers of the parameters' gradient, and to nothing else: the number behind them, which is
+ * there because gravity's are the last, gets the zero of the last lane. (Behind wrenches there may be those of another
+ * thread.) */
 static inline void tg_add3(double *sum, v4 x)
 {
     v4_storeu(sum, v4_loadu(sum) + x);

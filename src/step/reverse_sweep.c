@@ -24,8 +24,8 @@ static void wrenches_reverse(tg_reverse *r)
         if (r->wrench != NULL)
         {
             double *g = r->wrench + TWIST * body;
-            tg_add3(g, twist_at(Y, com));
-            tg_add3(g + DIM, Y.ang);
+            v4_store3(g, v4_load3(g) + twist_at(Y, com));
+            v4_store3(g + DIM, v4_load3(g + DIM) + Y.ang);
         }
         if (!r->s->has_wrench)
             continue;

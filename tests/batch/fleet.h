@@ -31,9 +31,9 @@ typedef struct fleet
 
 static inline double *numbers(size_t n)
 {
-    double *x = malloc(sizeof *x * (n + 1));
+    double *x = malloc(sizeof *x * (n > 0 ? n : 1));
     assert_non_null(x);
-    for (size_t i = 0; i <= n; i++)
+    for (size_t i = 0; i < n; i++)
         x[i] = NAN;
     return x;
 }

@@ -40,7 +40,7 @@ static collide_case *begin_case(tg_model *m)
     collide_case *c = calloc(1, sizeof *c);
     c->m = m;
     c->n = tg_model_sizes(m);
-    c->q = new_numbers((size_t)c->n.nq);
+    c->q = numbers((size_t)c->n.nq);
     assert_int_equal(tg_work_create(m, &c->w, NULL), TG_OK);
     assert_int_equal(tg_default_q(m, c->q, NULL), TG_OK);
     return c;
@@ -142,7 +142,7 @@ static collide_case *two_robots(void)
 /* Everything near the origin, so that there is contact. */
 static void crowd(collide_case *c, unsigned seed)
 {
-    double *v = new_numbers((size_t)c->n.nv);
+    double *v = numbers((size_t)c->n.nv);
     assert_int_equal(tg_random_state(c->m, seed, c->q, v, NULL), TG_OK);
     for (int j = 0; j < c->n.njoint; j++)
     {
@@ -371,7 +371,7 @@ static void test_ids_are_stable(void **state)
     (void)state;
     collide_case *c = two_robots();
     tg_contact *before = calloc(ROOM, sizeof *before);
-    double *step = new_numbers((size_t)c->n.nv), *q = new_numbers((size_t)c->n.nq);
+    double *step = numbers((size_t)c->n.nv), *q = numbers((size_t)c->n.nq);
     int kept = 0, all = 0;
     for (unsigned seed = 0; seed < STATES; seed++)
     {
@@ -555,8 +555,8 @@ static void test_no_allocation(void **state)
     (void)state;
     collide_case *c = two_robots();
     size_t nv = (size_t)c->n.nv;
-    double *dpoint = new_numbers(ROOM * 3 * nv), *dnormal = new_numbers(ROOM * 3 * nv),
-           *ddistance = new_numbers(ROOM * nv);
+    double *dpoint = numbers(ROOM * 3 * nv), *dnormal = numbers(ROOM * 3 * nv),
+           *ddistance = numbers(ROOM * nv);
     for (unsigned seed = 0; seed < STATES; seed++)
     {
         int count = 0;

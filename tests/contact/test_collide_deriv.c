@@ -36,12 +36,12 @@ static deriv_case *begin_case(const tg_model *m, double margin)
     c->m = m;
     c->nv = n.nv;
     c->margin = margin;
-    c->q = new_numbers((size_t)n.nq);
-    c->moved = new_numbers((size_t)n.nq);
-    c->step = new_numbers(nv);
-    c->dpoint = new_numbers(ROOM * 3 * nv);
-    c->dnormal = new_numbers(ROOM * 3 * nv);
-    c->ddistance = new_numbers(ROOM * nv);
+    c->q = numbers((size_t)n.nq);
+    c->moved = numbers((size_t)n.nq);
+    c->step = numbers(nv);
+    c->dpoint = numbers(ROOM * 3 * nv);
+    c->dnormal = numbers(ROOM * 3 * nv);
+    c->ddistance = numbers(ROOM * nv);
     assert_int_equal(tg_work_create(m, &c->w, NULL), TG_OK);
     return c;
 }
@@ -237,7 +237,7 @@ static tg_model *pair_model(tg_geom_type first, tg_geom_type second)
 /* Apart, touching and deep, in turn: the free bodies within 0.5 m of the origin. */
 static void randomise(deriv_case *c, unsigned seed)
 {
-    double *v = new_numbers((size_t)c->nv);
+    double *v = numbers((size_t)c->nv);
     assert_int_equal(tg_random_state(c->m, seed, c->q, v, NULL), TG_OK);
     for (int k = 0; k < 3; k++)
     {
@@ -291,7 +291,7 @@ static void test_models(void **state)
             c->flat = which == TG_TEST_WALKER;
             for (unsigned seed = 0; seed < STATES; seed++)
             {
-                double *v = new_numbers((size_t)c->nv);
+                double *v = numbers((size_t)c->nv);
                 assert_int_equal(tg_random_state(m, seed, c->q, v, NULL), TG_OK);
                 check_state(c);
                 free(v);
@@ -319,7 +319,7 @@ static void test_outputs_are_optional(void **state)
         tg_collide_derivatives(m, c->w, c->q, 3, c->contact, ROOM, &c->count, c->dpoint, c->dnormal, c->ddistance),
         TG_OK);
     assert_true(c->count > 2);
-    double *alone = new_numbers(ROOM * 3 * nv);
+    double *alone = numbers(ROOM * 3 * nv);
     int count = 0;
     for (size_t i = 0; i < ROOM * 3 * nv; i++)
         alone[i] = 1e9;

@@ -13,6 +13,7 @@
 
 #include "control/plan_cost.h"
 #include "support/dynamics_case.h"
+#include "support/numbers.h"
 
 typedef struct place
 {
@@ -27,13 +28,6 @@ typedef struct place
     double *weights, *references;
     int site[4];
 } place;
-
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
 
 static place open_place(const char *name, uint64_t seed)
 {

@@ -16,17 +16,13 @@
 
 #include "support/dynamics_case.h"
 #include "support/models.h"
+#include "support/numbers.h"
 
 /* Everything must work, and says why if not. */
 static inline void check_ok(const dynamics_case *c, tg_status status)
 {
     if (status != TG_OK)
         fail_msg("%s: %s", tg_status_string(status), tg_work_message(c->w));
-}
-
-static inline double *new_numbers(size_t n)
-{
-    return calloc(n + 1, sizeof(double));
 }
 
 static inline double largest(const double *x, size_t n)

@@ -27,7 +27,7 @@ static double against_bodies(dynamics_case *c)
     int nv = c->size.nv;
     size_t n = (size_t)nv * (size_t)nv;
     reference *r = reference_create(c->m, tg_params_view(c->params));
-    double *M = new_numbers(n), *right = new_numbers(n), *J = new_numbers(6 * (size_t)nv);
+    double *M = numbers(n), *right = numbers(n), *J = numbers(6 * (size_t)nv);
     memset(M, 0xff, sizeof(double) * n);
     check_ok(c, tg_mass_matrix(c->m, c->w, c->q, M));
     for (int i = 1; i < c->size.nbody; i++)
@@ -57,8 +57,8 @@ static void test_against_bodies(void **state)
 static double columns(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *M = new_numbers(nv * nv), *unit = new_numbers(nv), *zero = new_numbers(nv), *h = new_numbers(nv),
-           *tau = new_numbers(nv), worst = 0;
+    double *M = numbers(nv * nv), *unit = numbers(nv), *zero = numbers(nv), *h = numbers(nv),
+           *tau = numbers(nv), worst = 0;
     check_ok(c, tg_mass_matrix(c->m, c->w, c->q, M));
     check_ok(c, tg_rnea(c->m, c->w, c->q, zero, NULL, h));
     double scale = fmax(largest(M, nv * nv), largest(h, nv));
@@ -106,7 +106,7 @@ static int definite_states;
 static double symmetric_and_definite(dynamics_case *c)
 {
     int nv = c->size.nv;
-    double *M = new_numbers((size_t)nv * (size_t)nv), asymmetry = 0;
+    double *M = numbers((size_t)nv * (size_t)nv), asymmetry = 0;
     check_ok(c, tg_mass_matrix(c->m, c->w, c->q, M));
     for (int i = 0; i < nv; i++)
         for (int j = 0; j < i; j++)
@@ -144,7 +144,7 @@ static bool above(const tg_model *m, int upper, int lower)
 static double zeros(dynamics_case *c)
 {
     int nv = c->size.nv;
-    double *M = new_numbers((size_t)nv * (size_t)nv), worst = 0;
+    double *M = numbers((size_t)nv * (size_t)nv), worst = 0;
     check_ok(c, tg_mass_matrix(c->m, c->w, c->q, M));
     for (int i = 1; i < c->size.nbody; i++)
         for (int j = 1; j < i; j++)

@@ -10,7 +10,7 @@ static double totals(dynamics_case *c)
     size_t nv = (size_t)c->size.nv;
     reference *r = reference_create(c->m, tg_params_view(c->params));
     reference_total right = reference_sum(r, c->q, c->v);
-    double com[3], momentum[6], Jv[3], *J = new_numbers(3 * nv);
+    double com[3], momentum[6], Jv[3], *J = numbers(3 * nv);
     memset(J, 0xff, sizeof(double) * 3 * nv);
     check_ok(c, tg_com(c->m, c->w, c->q, com, J));
     check_ok(c, tg_momentum(c->m, c->w, c->q, c->v, momentum));
@@ -43,7 +43,7 @@ static void com_moved(void *context, int input, double h, double *out)
 
 static double com_jacobian(dynamics_case *c)
 {
-    double *J = new_numbers(3 * (size_t)c->size.nv);
+    double *J = numbers(3 * (size_t)c->size.nv);
     check_ok(c, tg_com(c->m, c->w, c->q, NULL, J));
     fd_problem p = {c->size.nv, 3, com_moved, c};
     double error = fd_compare(&p, J).error;
@@ -62,7 +62,7 @@ static void test_com_jacobian(void **state)
 static double kinetic_is_half_v_M_v(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *M = new_numbers(nv * nv), *p = new_numbers(nv), kinetic;
+    double *M = numbers(nv * nv), *p = numbers(nv), kinetic;
     check_ok(c, tg_mass_matrix(c->m, c->w, c->q, M));
     check_ok(c, tg_energy(c->m, c->w, c->q, c->v, &kinetic, NULL));
     multiply_matrix(M, c->v, c->size.nv, c->size.nv, p);
@@ -92,7 +92,7 @@ static void potential_moved(void *context, int input, double h, double *out)
 static double potential_gradient(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *zero = new_numbers(nv), *h = new_numbers(nv), *springs = new_numbers(nv);
+    double *zero = numbers(nv), *h = numbers(nv), *springs = numbers(nv);
     check_ok(c, tg_rnea(c->m, c->w, c->q, zero, NULL, h));
     check_ok(c, tg_passive(c->m, c->w, c->q, zero, springs));
     for (size_t k = 0; k < nv; k++)
@@ -139,8 +139,8 @@ static double energy_rate(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
     const double *tau = c->a;
-    double *zero = new_numbers(nv), *with = new_numbers(nv), *without = new_numbers(nv);
-    flow f = {c, new_numbers(nv), new_numbers(nv)};
+    double *zero = numbers(nv), *with = numbers(nv), *without = numbers(nv);
+    flow f = {c, numbers(nv), numbers(nv)};
     check_ok(c, tg_forward_dynamics(c->m, c->w, c->q, c->v, tau, f.a));
     check_ok(c, tg_passive(c->m, c->w, c->q, c->v, with));
     check_ok(c, tg_passive(c->m, c->w, c->q, zero, without));
@@ -265,7 +265,7 @@ static void conserve(int model, double tolerance)
     const double dt = 1e-3;
     tg_model *m = tg_test_model(model);
     dynamics_case *c = dynamics_case_create(m);
-    double *scratch = new_numbers(6 * (size_t)c->size.nv), drift[4] = {0};
+    double *scratch = numbers(6 * (size_t)c->size.nv), drift[4] = {0};
     isolate(c);
     dynamics_case_randomise(c, 42);
     conserved start = measure(c);

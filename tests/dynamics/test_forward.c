@@ -8,7 +8,7 @@ typedef struct balance
 
 static balance balance_create(size_t nv)
 {
-    return (balance){new_numbers(nv * nv), new_numbers(nv), new_numbers(nv), new_numbers(nv), new_numbers(nv)};
+    return (balance){numbers(nv * nv), numbers(nv), numbers(nv), numbers(nv), numbers(nv)};
 }
 
 static void balance_destroy(balance *b)
@@ -56,7 +56,7 @@ static double inverse_of_rnea(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
     balance b = balance_create(nv);
-    double *tau = new_numbers(nv);
+    double *tau = numbers(nv);
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, c->a, tau));
     check_ok(c, tg_passive(c->m, c->w, c->q, c->v, b.passive));
     double scale = largest(tau, nv);
@@ -83,7 +83,7 @@ static void test_inverse_of_rnea(void **state)
 static double without_force(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *left = new_numbers(nv), *right = new_numbers(nv);
+    double *left = numbers(nv), *right = numbers(nv);
     check_ok(c, tg_forward_dynamics(c->m, c->w, c->q, c->v, NULL, left));
     check_ok(c, tg_forward_dynamics(c->m, c->w, c->q, c->v, right, right));
     double error = distance(left, right, nv);
@@ -155,7 +155,7 @@ static void test_singular_mass_matrix(void **state)
     small_model s = coaxial_hinges();
     tg_sizes size = tg_model_sizes(s.m);
     size_t n = (size_t)size.nparams * 2;
-    double *out = new_numbers(n), *pattern = new_numbers(n);
+    double *out = numbers(n), *pattern = numbers(n);
     memset(out, 0x5a, sizeof(double) * n);
     memset(pattern, 0x5a, sizeof(double) * n);
     const double q[2] = {0, 0}, v[2] = {1, 2}, tau[2] = {0.5, -0.5}, y[2] = {1, 1};

@@ -56,7 +56,7 @@ static void displaced_frame(void *context, int input, double h, double *out)
 static double jacobian_error(moving_frame *f)
 {
     dynamics_case *c = f->c;
-    double *J = new_numbers(6 * (size_t)c->size.nv);
+    double *J = numbers(6 * (size_t)c->size.nv);
     memset(J, 0xff, sizeof(double) * 6 * (size_t)c->size.nv);
     place_frame(f, c->q, f->pos, f->quat);
     if (f->site >= 0)
@@ -101,7 +101,7 @@ static void test_against_differences(void **state)
 static double frames(dynamics_case *c)
 {
     size_t n = 6 * (size_t)c->size.nv;
-    double *J = new_numbers(n), *K = new_numbers(n), worst = 0;
+    double *J = numbers(n), *K = numbers(n), worst = 0;
     static const double zero[3] = {0, 0, 0};
     check_ok(c, tg_kinematics(c->m, c->w, c->q, NULL));
     for (int i = 0; i < c->size.nbody; i++)
@@ -142,7 +142,7 @@ static void test_frames(void **state)
 
 static double velocities(dynamics_case *c)
 {
-    double *J = new_numbers(6 * (size_t)c->size.nv), worst = 0, twist[6], product[6];
+    double *J = numbers(6 * (size_t)c->size.nv), worst = 0, twist[6], product[6];
     unsigned seed = 11;
     check_ok(c, tg_kinematics(c->m, c->w, c->q, c->v));
     for (int i = 0; i < c->size.nbody; i++)
@@ -221,7 +221,7 @@ static void along_dof(void *context, int input, double t, double *out)
 
 static double velocity_derivatives(dynamics_case *c)
 {
-    double worst = 0, *D = new_numbers(6 * (size_t)c->size.nv);
+    double worst = 0, *D = numbers(6 * (size_t)c->size.nv);
     unsigned seed = 23;
     for (int i = -c->size.nsite; i < c->size.nbody; i++)
         for (int frame = TG_FRAME_LOCAL; frame <= TG_FRAME_ALIGNED; frame++)

@@ -179,7 +179,7 @@ static void test_quaternion_norms(void **state)
 /* Every query of positions, then of velocities. */
 static void expect_queries(dynamics_case *c, tg_status position, tg_status velocity)
 {
-    double *out = new_numbers(6 * (size_t)c->size.nv);
+    double *out = numbers(6 * (size_t)c->size.nv);
     assert_int_equal(tg_body_pose(c->m, c->w, 1, out, NULL), position);
     assert_int_equal(tg_site_pose(c->m, c->w, 0, out, NULL), position);
     assert_int_equal(tg_geom_pose(c->m, c->w, 0, out, NULL), position);
@@ -223,7 +223,7 @@ static void test_whose_poses(void **state)
     (void)state;
     tg_model *m = tg_test_model(TG_TEST_HUMANOID);
     dynamics_case *c = dynamics_case_create(m);
-    double before[3], after[3], again[3], *tau = new_numbers((size_t)c->size.nv);
+    double before[3], after[3], again[3], *tau = numbers((size_t)c->size.nv);
     dynamics_case_randomise(c, 1);
     check_ok(c, tg_kinematics(m, c->w, c->q, NULL));
     check_ok(c, tg_body_pose(m, c->w, 5, before, NULL));

@@ -54,7 +54,7 @@ static void for_every_call(call_check *check)
 
 static void without_memory(const dynamics_call *call, dynamics_case *c, call_arguments *x)
 {
-    double *bad = new_numbers((size_t)c->size.nq + 3);
+    double *bad = numbers((size_t)c->size.nq + 3);
     call_arguments refused = *x;
     bad[0] = NAN;
     refused.in[CALL_Q] = refused.in[CALL_POINT] = bad;
@@ -229,7 +229,7 @@ static void test_one_output_at_a_time(void **state)
 static double in_place(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *apart = new_numbers(nv), *over = new_numbers(nv);
+    double *apart = numbers(nv), *over = numbers(nv);
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, c->a, apart));
     memcpy(over, c->a, sizeof(double) * nv);
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, over, over));

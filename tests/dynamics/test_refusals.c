@@ -77,7 +77,7 @@ static void refuse_numbers(trial *t, call_input input)
 {
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     int n = call_input_size(t->x.m, input);
-    double *copy = new_numbers((size_t)n);
+    double *copy = numbers((size_t)n);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < 3; k++)
         {
@@ -97,7 +97,7 @@ static void refuse_numbers(trial *t, call_input input)
 static void refuse_quaternions(trial *t)
 {
     static const double scale[] = {0, 0.5, 1 - 1.1e-3, 1 + 1.1e-3, 1e100};
-    double *copy = new_numbers((size_t)t->c->size.nq);
+    double *copy = numbers((size_t)t->c->size.nq);
     for (int j = 0; j < t->c->size.njoint; j++)
     {
         tg_joint_info info;

@@ -36,7 +36,7 @@ static void base_parameters(const reference *r, int nbody, double *pi)
 static double *regressor(dynamics_case *c)
 {
     size_t n = (size_t)c->size.nv * BASE * (size_t)c->size.nbody;
-    double *Y = new_numbers(n);
+    double *Y = numbers(n);
     memset(Y, 0xff, sizeof(double) * n);
     check_ok(c, tg_rnea_regressor(c->m, c->w, c->q, c->v, c->a, Y));
     return Y;
@@ -48,7 +48,7 @@ static double linear(dynamics_case *c)
     int columns = BASE * c->size.nbody;
     size_t nv = (size_t)c->size.nv;
     reference *r = reference_create(c->m, tg_params_view(c->params));
-    double *pi = new_numbers((size_t)columns), *Y = regressor(c), *sum = new_numbers(nv), *tau = new_numbers(nv);
+    double *pi = numbers((size_t)columns), *Y = regressor(c), *sum = numbers(nv), *tau = numbers(nv);
     base_parameters(r, c->size.nbody, pi);
     multiply_matrix(Y, pi, c->size.nv, columns, sum);
     for (int j = 0; j < c->size.njoint; j++)
@@ -78,7 +78,7 @@ static void test_linear_in_the_parameters(void **state)
 static double structure(dynamics_case *c)
 {
     size_t columns = BASE * (size_t)c->size.nbody;
-    double *Y = regressor(c), *J = new_numbers(6 * (size_t)c->size.nv), wrong = 0;
+    double *Y = regressor(c), *J = numbers(6 * (size_t)c->size.nv), wrong = 0;
     check_ok(c, tg_kinematics(c->m, c->w, c->q, NULL));
     for (int i = 0; i < c->size.nbody; i++)
     {
@@ -114,7 +114,7 @@ static double chain_rule(dynamics_case *c)
 {
     int nbody = c->size.nbody, nv = c->size.nv, columns = BASE * nbody;
     reference *r = reference_create(c->m, tg_params_view(c->params));
-    double *Y = regressor(c), *D = new_numbers((size_t)nv * BASE), worst = 0;
+    double *Y = regressor(c), *D = numbers((size_t)nv * BASE), worst = 0;
     for (int i = 0; i < nbody; i++)
     {
         double mass = *reference_param(r, TG_BODY, i, "mass"), dm[6];
@@ -211,7 +211,7 @@ static int identifiable(int model, const char *body)
     tg_model *m = tg_test_model(model);
     dynamics_case *c = dynamics_case_create(m);
     int at = tg_find(m, TG_BODY, body), nv = c->size.nv, columns = BASE * c->size.nbody;
-    double *A = new_numbers((size_t)(STATES * nv * BASE));
+    double *A = numbers((size_t)(STATES * nv * BASE));
     for (unsigned s = 0; s < STATES; s++)
     {
         dynamics_case_randomise(c, s);

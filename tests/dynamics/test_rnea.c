@@ -6,7 +6,7 @@ static double against_virtual_work(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
     reference *r = reference_create(c->m, tg_params_view(c->params));
-    double *tau = new_numbers(nv), *right = new_numbers(nv);
+    double *tau = numbers(nv), *right = numbers(nv);
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, c->a, tau));
     reference_rnea(r, c->q, c->v, c->a, right);
     double error = distance(tau, right, nv) / largest(right, nv);
@@ -26,7 +26,7 @@ static void test_against_virtual_work(void **state)
 static double bias(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *zero = new_numbers(nv), *left = new_numbers(nv), *right = new_numbers(nv);
+    double *zero = numbers(nv), *left = numbers(nv), *right = numbers(nv);
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, NULL, left));
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, zero, right));
     double error = distance(left, right, nv);
@@ -45,7 +45,7 @@ static void test_bias(void **state)
 static double mass_matrix_and_bias(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *M = new_numbers(nv * nv), *Ma = new_numbers(nv), *h = new_numbers(nv), *tau = new_numbers(nv);
+    double *M = numbers(nv * nv), *Ma = numbers(nv), *h = numbers(nv), *tau = numbers(nv);
     check_ok(c, tg_mass_matrix(c->m, c->w, c->q, M));
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, NULL, h));
     check_ok(c, tg_rnea(c->m, c->w, c->q, c->v, c->a, tau));
@@ -71,7 +71,7 @@ static void test_mass_matrix_and_bias(void **state)
 static double weight(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *zero = new_numbers(nv), *h = new_numbers(nv), *J = new_numbers(3 * nv), *right = new_numbers(nv);
+    double *zero = numbers(nv), *h = numbers(nv), *J = numbers(3 * nv), *right = numbers(nv);
     reference *r = reference_create(c->m, tg_params_view(c->params));
     double mass = reference_sum(r, c->q, zero).mass;
     int gravity = 0;

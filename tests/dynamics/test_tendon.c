@@ -91,7 +91,7 @@ static void moved_lengths(void *context, int input, double h, double *out)
 static double moments(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *J = new_numbers(nv * (size_t)c->size.ntendon);
+    double *J = numbers(nv * (size_t)c->size.ntendon);
     tendons_at(c, c->q);
     for (int t = 0; t < c->size.ntendon; t++)
         memcpy(J + (size_t)t * nv, tg_tendon_moment(c->m, c->w, t), sizeof(double) * nv);
@@ -126,7 +126,7 @@ static void moved_moment(void *context, int input, double h, double *out)
 static double hessians(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *H = new_numbers(nv * nv), worst = 0;
+    double *H = numbers(nv * nv), worst = 0;
     for (int t = 0; t < c->size.ntendon; t++)
     {
         one_tendon context = {c, t};
@@ -165,7 +165,7 @@ static void lengths_along_v(void *context, int input, double t, double *out)
 /* the rate is that of the length along v */
 static double rates(dynamics_case *c)
 {
-    double *rate = new_numbers((size_t)c->size.ntendon);
+    double *rate = numbers((size_t)c->size.ntendon);
     tendons_at(c, c->q);
     for (int t = 0; t < c->size.ntendon; t++)
         rate[t] = tg_tendon_rate(c->m, c->w, t, c->v);

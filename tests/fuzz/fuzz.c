@@ -185,7 +185,7 @@ typedef struct state
 
 static double *numbers(int n, double value)
 {
-    double *x = malloc((size_t)(n + 1) * sizeof *x);
+    double *x = malloc((size_t)(n > 0 ? n : 1) * sizeof *x);
     fuzz_require(x != NULL, "the machine is out of memory", "");
     for (int i = 0; i < n; i++)
         x[i] = value;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "support/effort.h"
+#include "support/numbers.h"
 #include "support/sim.h"
 
 #define PI 3.14159265358979323846
@@ -42,14 +43,6 @@ static inline double norm(int n, const double *x)
     for (int i = 0; i < n; i++)
         sum += x[i] * x[i];
     return sqrt(sum);
-}
-
-/* n zeros, to be freed */
-static inline double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
 }
 
 /* The end of a scene with e = 0: in no step did the impulses do more work than pushing overlaps out may. */

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "support/numbers.h"
 #include "tangere/tangere.h"
 
 enum
@@ -41,13 +42,6 @@ static double uniform(uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(*seed >> 11) * 0x1p-53;
-}
-
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
 }
 
 static void draw_controls(const tg_model *m, uint64_t *seed, double *u)

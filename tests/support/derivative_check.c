@@ -11,11 +11,7 @@
 #include <cmocka.h>
 
 #include "support/models.h"
-
-static double *numbers(size_t n)
-{
-    return calloc(n + 1, sizeof(double));
-}
+#include "support/numbers.h"
 
 static double largest(const double *x, size_t n)
 {

@@ -9,15 +9,12 @@
 
 #include <cmocka.h>
 
+#include "support/numbers.h"
+
 double test_uniform(unsigned *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return (double)(*state >> 8) / (double)(1u << 23) - 1;
-}
-
-static double *numbers(int n)
-{
-    return calloc((size_t)n + 1, sizeof(double));
 }
 
 /* Makes sure that every joint has every force, and that no parameter sits at the edge of its domain: a derivative of

@@ -14,7 +14,7 @@ static void central(const fd_problem *p, int input, double h, double *plus, doub
 void fd_matrix(const fd_problem *p, double h, double *F)
 {
     size_t n = (size_t)p->nout;
-    double *buffer = malloc(4 * (n + 1) * sizeof *buffer);
+    double *buffer = malloc((n > 0 ? 4 * n : 1) * sizeof *buffer);
     double *plus = buffer, *minus = buffer + n, *coarse = buffer + 2 * n, *fine = buffer + 3 * n;
     for (int j = 0; j < p->nin; j++)
     {
@@ -31,7 +31,7 @@ fd_result fd_compare(const fd_problem *p, const double *J)
     static const double steps[] = {1e-3, 1e-4, 1e-5, 1e-6};
     fd_result best = {INFINITY, 0, -1, -1};
     size_t size = (size_t)p->nout * (size_t)p->nin;
-    double *F = malloc((size + 1) * sizeof *F);
+    double *F = malloc((size > 0 ? size : 1) * sizeof *F);
     for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
     {
         fd_result r = {0, 0, -1, -1};

@@ -11,12 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
+#include "support/numbers.h"
 
 sim *sim_open_model(tg_model *m)
 {

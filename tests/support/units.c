@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "model/model.h"
+#include "support/numbers.h"
 
 enum
 {
@@ -190,13 +191,6 @@ static tg_params *scaled_params(const tg_model *m, const units *s)
 }
 
 /* ---- a run in some units ---- */
-
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
 
 static void fill_units(unit_run *r, const units *s)
 {
