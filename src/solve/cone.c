@@ -30,11 +30,15 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
     cones->ld = v4_pad(rows);
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
-    cones->scale = TG_TAKE(scratch, double, rows, "contact: scale");
-    cones->least = TG_TAKE(scratch, double, rows, "contact: sizes of free rows");
-    cones->G = TG_TAKE(scratch, double, (size_t)rows *(size_t)cones->ld, "contact: scaled Delassus matrix");
-    cones->g = TG_TAKE(scratch, double, cones->ld, "contact: scaled free velocity");
-    return !scratch->failed;
+    size_t ld = (size_t)cones->ld;
+    double *numbers = TG_TAKE(scratch, double, ((size_t)rows + 3) * ld, "contact: scaled problem");
+    if (scratch->failed || numbers == NULL) /* no room, or it is only counted */
+        return !scratch->failed;
+    cones->G = numbers;
+    cones->g = numbers + (size_t)rows * ld;
+    cones->scale = cones->g + ld;
+    cones->least = cones->scale + ld;
+    return true;
 }
 
 static void add_row(tg_cones *cones, int source, double scale)
