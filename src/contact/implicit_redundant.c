@@ -382,8 +382,8 @@ static bool build_at_point(builder *p, const tg_block_mode *mode, double worst)
     }
     if (!moved)
         return good;
-    take_point(p);
-    return eliminate(p, mode) || build_orthogonal(p, 0, worst, true);
+    take_point(p); /* which is near: what elimination did not solve there, it does not solve here */
+    return (good && eliminate(p, mode)) || build_orthogonal(p, 0, worst, true);
 }
 
 static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
