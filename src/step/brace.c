@@ -223,7 +223,7 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
 /* whether one of n numbers makes rows disagree, and turns impulses that then do something (NULL: anything) */
 static bool any_kink(int n, const double *apart, const double *turned, double bound)
 {
-    if (!(v4_most(n, apart, apart) > nothing * nothing))
+    if (!v4_any_beyond(n, apart, nothing))
         return false;
     for (int k = 0; k < n; k++)
         if (fabs(apart[k]) > nothing && (turned == NULL || 2 * bound * fabs(turned[k]) > nothing))
