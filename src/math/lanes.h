@@ -207,7 +207,7 @@ TG_INLINE bool v4_any_beyond(int n, const double *a, double limit)
         any |= v4_loadu(a + i) * v4_loadu(a + i) > square;
     v4 last = v4_load_part(a + i, n - i);
     any |= last * last > square;
-    return (any[0] | any[1] | any[2] | any[3]) != 0;
+    return v4_sum(v4_keep(any, v4_splat(1))) > 0;
 }
 
 /* whether all of n numbers are finite */

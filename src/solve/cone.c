@@ -31,7 +31,7 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
     size_t ld = (size_t)cones->ld;
-    double *numbers = TG_TAKE(scratch, double, ((size_t)rows + 3) * ld, "contact: scaled problem");
+    double *numbers = TG_TAKE(scratch, double, ((size_t)rows + 1) * ld + 2 * ld, "contact: scaled problem");
     if (scratch->failed || numbers == NULL) /* no room, or it is only counted */
         return !scratch->failed;
     cones->G = numbers;
