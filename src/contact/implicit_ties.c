@@ -20,14 +20,9 @@ static bool is_tied(const tg_implicit *f, const tg_block_mode *mode, int b)
 /* all rows that hold, and those that are tied */
 static void hold_tied(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w)
 {
-    const tg_block *block = f->island->block;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
-    {
-        while (w->cones.source[w->cones.block[c].row] >= block[b].row + block[b].rows)
-            b++;
-        if (is_tied(f, mode, b))
+    for (int c = 0; c < w->cones.blocks; c++)
+        if (is_tied(f, mode, w->cones.block[c].of))
             w->state[c].phase = TG_PHASE_STICK;
-    }
     tg_held_build(w);
 }
 

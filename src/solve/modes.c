@@ -138,11 +138,10 @@ static int set_phases(tg_solve_work *w, const judged *j, const double *L, const 
     const tg_island *island = j->island;
     tg_phase on_cone = j->law == NULL || j->law->closed ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
     int held = 0;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
-        while (w->cones.source[cone->row] >= island->block[b].row + island->block[b].rows)
-            b++;
+        const int b = cone->of;
         const tg_block *block = &island->block[b];
         double slip = block->kind == TG_BLOCK_CONTACT ? slip_of(block, sigma + block->row) : 0;
         double carries = carried(island, block, L, sigma);
@@ -244,11 +243,9 @@ static void narrow(int dim, double slope, double *y)
 static bool hold_sticking(tg_solve_work *w, const tg_island *island, const tg_block_mode *mode, const double *sigma)
 {
     bool same = true;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    for (int c = 0; c < w->cones.blocks; c++)
     {
-        int row = w->cones.source[w->cones.block[c].row];
-        while (row >= island->block[b].row + island->block[b].rows)
-            b++;
+        const int b = w->cones.block[c].of;
         const tg_block *block = &island->block[b];
         bool still = mode[b].mode == TG_MODE_STICKING && block->kind != TG_BLOCK_FRICTION;
         if (block->kind == TG_BLOCK_CONTACT && mode[b].immaterial)
@@ -392,14 +389,12 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
 static void find_sides(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
     const tg_island *island = j->island;
-    rank_of(w, j, L, sigma, mode, NULL);
+    set_phases(w, j, L, sigma, mode, NULL);
     tg_held_build(w);
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
-        int row = w->cones.source[cone->row];
-        while (row >= island->block[b].row + island->block[b].rows)
-            b++;
+        const int b = cone->of;
         const tg_block *block = &island->block[b];
         if (!mode[b].immaterial || cone->kind != TG_CONE_UNIT)
             continue;
