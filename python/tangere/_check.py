@@ -139,6 +139,7 @@ def check(
     if impact not in ("end", "within"):
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     found = model._check(states, seed, model._chosen(params), progress, int(impact == "within"), law)
+    found["masked"] = model.masked(params)
     found["modes"] = {mode: CheckModes(*row) for mode, row in found["modes"].items()}
     found["groups"] = tuple(CheckGroup(*row) for row in found["groups"])
     return CheckResult(**found)

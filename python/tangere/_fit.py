@@ -204,21 +204,32 @@ class Task:
                 costs.append(float(tried @ tried))
                 if costs[-1] < cost * (1 - 1e-9):
                     cost, best = costs[-1], x[i]
+            hint = self.masked_by(self.m, i)
             if best != base:
                 self.notes.append(
                     f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
-                    f"0); the fit began at {best:g} instead, the best of {len(ways)} values tried"
+                    f"0{hint}); the fit began at {best:g} instead, the best of {len(ways)} values tried"
                 )
                 self.x[i] = best
             elif costs and max(abs(c - float(r @ r)) for c in costs) <= 1e-9 * float(r @ r):
                 self.notes.append(
                     f"the data do not depend on {self.names[i]}, at its start {base:g} or at {len(ways)} other values"
+                    + hint
                 )
             else:
                 self.notes.append(
                     f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
-                    "0), and none of the other values tried is better"
+                    f"0{hint}), and none of the other values tried is better"
                 )
+
+    def masked_by(self, m: Model, i: int) -> str:
+        """Of an unknown that cannot matter to m: what counts in its place."""
+        names = [name for name, _ in self.unknowns[i].entries] if self.unknowns[i].kind == "param" else []
+        masked = m.masked(names) if names else {}
+        single = m.params.index(names) if names else []
+        if not masked or len(masked) < len(single):
+            return ""
+        return "; in every contact of its geom " + " or ".join(sorted(set(masked.values()))) + " counts"
 
     def estimate_noise(self) -> float:
         """New standard deviations from residuals; returns the largest relative change."""
@@ -494,6 +505,8 @@ def _result(  # noqa: PLR0917
                 task.notes.append(
                     f"{task.names[i]} ended at its {word} bound {bound:g}: its standard error does not allow for that"
                 )
+        if masker := task.masked_by(m, i):
+            task.notes.append(f"{task.names[i]} ended at {x[i]:g}, where it cannot matter{masker}")
     if not optimum.converged or optimum.stop == "no step lowers the cost":
         task.notes.append(f"the search ended before a minimum: {optimum.stop}")
     shooter = task.shooter

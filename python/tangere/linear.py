@@ -11,7 +11,7 @@ from tangere._errors import Error
 from tangere.enums import JointType, Transmission
 from tangere.model import Model
 from tangere.rollout import rollout
-from tangere.sim import Label
+from tangere.sim import Label, _worst
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,17 +51,16 @@ def linearise(  # noqa: PLR0917  (the order in which the arguments are known)
     row = np.zeros(m.nu) if u is None else np.asarray(u, np.float64)
     r = rollout(m, q, v, row[None], dt, act0=act, hold=int(steps), **options)
     n = 2 * m.nv + m.na
-    A, B, label = np.eye(n), np.zeros((n, m.nu)), None
+    A, B, labels = np.eye(n), np.zeros((n, m.nu)), []
     for k in range(len(r)):
         j = r.step_jacobian(k)
         one = np.block(
             [[j.dq_dq, j.dq_dv, j.dq_dact], [j.dv_dq, j.dv_dv, j.dv_dact], [j.dact_dq, j.dact_dv, j.dact_dact]]
         )
         A, B = one @ A, one @ B + np.vstack([j.dq_du, j.dv_du, j.dact_du])
-        worse = label is None or (j.label.kind != "exact") > (label.kind != "exact") or j.label.margin < label.margin
-        label = j.label if worse else label
+        labels.append(j.label)
     c = np.concatenate([m.difference(r.q[0], r.q[-1]), r.v[-1] - r.v[0], r.act[-1] - r.act[0]])
-    return Linear(A, B, c, label)
+    return Linear(A, B, c, _worst(labels))
 
 
 def static_control(

@@ -106,6 +106,14 @@ class Model(Strict, _core.Model):
         """Names of the single numbers whose parameter matches a pattern, in the order of the vector."""
         return self._param_names(self.params.index(pattern))
 
+    def masked(self, params: str | int | Iterable[str | int] = "*") -> dict[str, str]:
+        """Parameters that cannot matter at their current values, each with the one that counts in its place.
+
+        Of two geoms in contact the larger friction and restitution counts, or that of the higher priority, or that of
+        their declared pair. A parameter that counts in no contact of its geom has derivative 0, and no data show it.
+        """
+        return self._param_masked(self.params.index(params))
+
     def param_slices(self) -> list[ParamSlice]:
         """All fields of the parameter vector: (name, offset, size)."""
         return [ParamSlice(*entry) for entry in self._param_slices()]

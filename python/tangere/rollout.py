@@ -13,7 +13,7 @@ from tangere._errors import Error
 from tangere._names import real_numbers, whole_number
 from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
-from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
+from tangere.sim import _KINDS, Jacobian, Label, StepContacts, _jacobian, _stepper, _worst
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_KINDS = ("exact", "one-sided", "regularised")  # tg_label_kind
 _TAPES = ("all", "checkpoints", "none")  # tg_tape_kind
 
 
@@ -347,15 +346,15 @@ class Rollout:
         return np.stack([to @ getattr(change, part)[:, i].T for i, part, to in outputs]), change.label
 
     def _by_rows(self, parts: list, outputs: list) -> tuple[Array, Label]:
-        blocks, label = [], None
+        blocks, labels = [], []
         for i, part, to in outputs:
             rows = []
             for row in to:
                 g = self.vjp(**{f"g{part}": row}, at=i)
-                label = g.label if label is None or g.label.margin < label.margin else label
+                labels.append(g.label)
                 rows.append(np.concatenate([_along(g, name, units) for _, n, name, units in parts if n > 0]))
             blocks.append(np.array(rows))
-        return np.array(blocks), label
+        return np.array(blocks), _worst(labels)
 
 
 def _along(g: RolloutGradient, name: str, units: Array | None) -> Array:
