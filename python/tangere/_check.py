@@ -106,7 +106,7 @@ class CheckResult:
             f"  {'by':<22} {'compared':>8} {'error':>9}  worst entry: derivative, differences",
         ]
         for name, by in list(self.masked.items())[:2]:
-            lines.insert(-1, f"  {name} cannot matter: in every contact of its geom {by} counts")
+            lines.insert(-1, f"  {name} cannot matter: in every contact of its geom another counts ({by})")
         if len(self.masked) > 2:
             lines.insert(-1, f"  ... and {len(self.masked) - 2} more parameters cannot matter")
         for g in sorted(self.groups, key=lambda g: -g.error):

@@ -42,22 +42,22 @@ static PyObject *modes_of(const tg_check_result *r)
 
 static PyObject *result_of(const tg_check_result *r)
 {
-    return Py_BuildValue(
-        "{sNsisNsNsNsNsNsdslslslslslslslsdslsdsdsNsisd}", "passed", PyBool_FromLong(r->passed), "states", r->states,
-        "labels",
-        Py_BuildValue("{sisisi}", "exact", r->labels[TG_LABEL_EXACT], "one-sided", r->labels[TG_LABEL_ONE_SIDED],
-                      "regularised", r->labels[TG_LABEL_REGULARISED]),
-        "not_exact",
-        Py_BuildValue("{sisisi}", "own", r->not_exact[TG_CHECK_OWN], "nudged", r->not_exact[TG_CHECK_NUDGED], "soft",
-                      r->not_exact[TG_CHECK_SOFT]),
-        "left_out",
-        Py_BuildValue("{sisisisi}", "one-sided", r->left_out[TG_LABEL_ONE_SIDED], "regularised",
-                      r->left_out[TG_LABEL_REGULARISED], "unsolved", r->unsolved, "refused", r->refused),
-        "modes", modes_of(r), "groups", groups_of(r), "states_skipped", r->states_skipped, "compared", r->compared,
-        "unresolved", r->unresolved, "switched", r->switched, "tied", r->tied, "outside", r->outside, "kinked",
-        r->kinked, "refined", r->refined, "skipped", r->skipped, "infinite", r->infinite, "jvp", r->jvp, "jacobian",
-        r->jacobian, "implicit_actuators", PyBool_FromLong(r->implicit_actuators), "overlaps", r->overlaps, "deepest",
-        r->deepest);
+    return Py_BuildValue("{sNsisNsNsNsNsNsdslslslslslslslsdslsdsdsNsisd}", "passed", PyBool_FromLong(r->passed),
+                         "states", r->states, "labels",
+                         Py_BuildValue("{sisisi}", "exact", r->labels[TG_LABEL_EXACT], "one-sided",
+                                       r->labels[TG_LABEL_ONE_SIDED], "regularised", r->labels[TG_LABEL_REGULARISED]),
+                         "not_exact",
+                         Py_BuildValue("{sisisi}", "own", r->not_exact[TG_CHECK_OWN], "nudged",
+                                       r->not_exact[TG_CHECK_NUDGED], "soft", r->not_exact[TG_CHECK_SOFT]),
+                         "left_out",
+                         Py_BuildValue("{sisisisi}", "one-sided", r->left_out[TG_LABEL_ONE_SIDED], "regularised",
+                                       r->left_out[TG_LABEL_REGULARISED], "unsolved", r->unsolved, "refused",
+                                       r->refused),
+                         "modes", modes_of(r), "groups", groups_of(r), "states_skipped", r->states_skipped, "compared",
+                         r->compared, "unresolved", r->unresolved, "switched", r->switched, "tied", r->tied, "outside",
+                         r->outside, "kinked", r->kinked, "refined", r->refined, "skipped", r->skipped, "infinite",
+                         r->infinite, "jvp", r->jvp, "jacobian", r->jacobian, "implicit_actuators",
+                         PyBool_FromLong(r->implicit_actuators), "overlaps", r->overlaps, "deepest", r->deepest);
 }
 
 /* ---- the call ---- */
