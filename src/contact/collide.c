@@ -1,6 +1,7 @@
 /* From a configuration to contact points: geoms are placed, bounds compared, near pairs tested exactly. And how the
- * points move with q: dof k displaces geom1 by its twist if it moves geom1's body, and geom2 likewise; the contact moves
- * as a rigid body with geom1, plus what the difference of the two twists does to it (collision/narrow_deriv.h). */
+ * points move with q: dof k displaces geom1 by its twist if it moves geom1's body, and geom2 likewise; the contact
+ * moves as a rigid body with geom1, plus what the difference of the two twists does to it (collision/narrow_deriv.h).
+ */
 #include "contact/collide.h"
 
 #include <math.h>
