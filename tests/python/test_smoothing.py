@@ -114,5 +114,5 @@ def test_widths_that_grow_without_bound_are_refused():
 def test_a_reach_needs_smoothed_derivatives():
     """It would have no effect: an exact derivative of 0 is not what it asks for."""
     m = tg.load_string(BOX.format(dt=0.001, euler="0 0 0"))
-    with pytest.raises(tg.Error, match="smooth_reach = 0.1 belongs to backward = smoothed"):
+    with pytest.raises(tg.Error, match=r"smooth_reach = .* belongs to backward = smoothed"):
         tg.rollout(m, m.default_q(), np.zeros(m.nv), 3, smooth_reach=0.1)
