@@ -330,6 +330,12 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
     for (;;)
     {
         measure(p);
+        if (at.was_chord && !(p->violation <= at.before))
+        {
+            take_step(p, -1);
+            tg_soft_respond(p);
+            measure(p);
+        }
         bool reached = p->violation <= tg_larger(run->goal, p->rounding);
         if (reached && !(run->sharp && p->violation > p->rounding))
             return true;
