@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "math/ltl.h"
 #include "solve/soft.h"
 
 /* Columns j .. of a tree are rows `row` .. of J, `count` of them. */
@@ -98,6 +99,14 @@ static uint64_t bits_of(const tg_soft *p, const tg_soft_block *b)
     return all;
 }
 
+/* whole blocks of four of them, as the skyline asks for */
+static uint64_t widen(uint64_t bits, int dims)
+{
+    const uint64_t first = 0x1111111111111111, all = ~(uint64_t)0 >> (TG_CHAIN_BITS - dims);
+    uint64_t any = bits | bits >> 1 | bits >> 2 | bits >> (V4_LANES - 1);
+    return (any & first) * 0xf & all;
+}
+
 /* whether the rows of a block are cheaper in the group before it, as in soft_build.c */
 static bool joins(const tg_soft_group *last, const tg_soft_block *b, uint64_t bits)
 {
@@ -115,7 +124,7 @@ static void find_groups(tg_soft *p)
     for (int k = 0; k < p->blocks; k++)
     {
         const tg_soft_block *b = &p->block[k];
-        uint64_t bits = bits_of(p, b);
+        uint64_t bits = widen(bits_of(p, b), p->dims);
         if (g == NULL || !joins(g, b, bits))
         {
             g = &p->group[p->groups++];
