@@ -102,9 +102,11 @@ static uint64_t bits_of(const tg_soft *p, const tg_soft_block *b)
 /* whole blocks of four of them, as the skyline asks for */
 static uint64_t widen(uint64_t bits, int dims)
 {
-    const uint64_t first = 0x1111111111111111, all = ~(uint64_t)0 >> (TG_CHAIN_BITS - dims);
-    uint64_t any = bits | bits >> 1 | bits >> 2 | bits >> (V4_LANES - 1);
-    return (any & first) * 0xf & all;
+    const uint64_t four = ((uint64_t)1 << V4_LANES) - 1;
+    uint64_t wide = 0;
+    for (int c = 0; c < dims; c += V4_LANES)
+        wide |= (bits & four << c) != 0 ? four << c : 0;
+    return wide & ~(uint64_t)0 >> (TG_CHAIN_BITS - dims);
 }
 
 /* whether the rows of a block are cheaper in the group before it, as in soft_build.c */
