@@ -36,9 +36,9 @@ void tg_skyline_begin(tg_skyline *s, int n);
 void tg_skyline_couple(tg_skyline *s, int count, const int *row);
 void tg_skyline_end(tg_skyline *s);
 
-/* A = 1, then A += J^T P in the rows and columns that were coupled. J and P have `rows` rows, ld apart, and a column for
- * each of row[0] .. row[count - 1], which are whole blocks of four (or the rest of the last one, with columns of zeros
- * behind it). symmetric: J^T P is, as it must be where A is. */
+/* A = 1, then A += J^T P in the rows and columns that were coupled. J and P have `rows` rows, ld apart, and a column
+ * for each of row[0] .. row[count - 1], which are whole blocks of four (or the rest of the last one, with columns of
+ * zeros behind it). symmetric: J^T P is, as it must be where A is. */
 void tg_skyline_set_one(tg_skyline *s, bool symmetric);
 void tg_skyline_add(tg_skyline *s, int count, const int *row, int rows, const double *J, const double *P, int ld,
                     bool symmetric);
