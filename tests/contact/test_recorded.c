@@ -113,8 +113,8 @@ static void stalled(void **state)
     assert_true(o.most <= MOST_STALLED);
 }
 
-/* Steps of a robot: Newton goes a small part of the way, and a step with the same factor once more took that back, for as
- * many factorisations as a round may take. */
+/* Steps of a robot: Newton goes a small part of the way, and a step with the same factor once more took that back, as
+ * often as a round of multipliers allows. */
 static void chords(void **state)
 {
     (void)state;
