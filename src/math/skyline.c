@@ -70,68 +70,52 @@ void tg_skyline_set_one(tg_skyline *s, bool symmetric)
             s->lower[s->block[i] + (ptrdiff_t)TILE * i + (V4_LANES + 1) * r] = 1;
 }
 
-/* the number of row i and column j, j < 4 (i / 4 + 1), in the lower triangle or, transposed, in the upper one */
-TG_INLINE ptrdiff_t place(const tg_skyline *s, int i, int j)
+/* Sums over `rows` of A_i C_j, i and j four columns of each: a v4 has one j. */
+TG_INLINE void multiply_tile(int rows, int ld, const double *A, const double *C, v4 x[V4_LANES])
 {
-    return s->block[i / V4_LANES] + i % V4_LANES + (ptrdiff_t)V4_LANES * j;
+    for (int k = 0; k < V4_LANES; k++)
+        x[k] = v4_zero();
+    for (ptrdiff_t at = 0; at < (ptrdiff_t)rows * ld; at += ld)
+        for (int k = 0; k < V4_LANES; k++)
+            x[k] += v4_loadu(A + at) * v4_splat(C[at + k]);
 }
 
-/* whether rows a, a + 1, .. of the element are a block of rows */
-TG_INLINE bool is_block(int count, const int *row, int a)
+TG_INLINE void add_tile(double *to, const v4 x[V4_LANES])
 {
-    return a + V4_LANES <= count && row[a] % V4_LANES == 0 && row[a + V4_LANES - 1] == row[a] + V4_LANES - 1;
+    for (int k = 0; k < V4_LANES; k++)
+        v4_storeu(to + V4_LANES * k, v4_loadu(to + V4_LANES * k) + x[k]);
 }
 
-/* to += four numbers */
-TG_INLINE void add_four(double *to, v4 x)
+void tg_skyline_add(tg_skyline *s, int count, const int *row, int rows, const double *J, const double *P, int ld,
+                    bool symmetric)
 {
-    v4_storeu(to, v4_loadu(to) + x);
+    v4 x[V4_LANES];
+    for (int a = 0; a < count; a += V4_LANES)
+        for (int c = 0; c <= a; c += V4_LANES)
+        {
+            ptrdiff_t at = s->block[row[a] / V4_LANES] + (ptrdiff_t)V4_LANES * row[c];
+            multiply_tile(rows, ld, J + a, P + c, x);
+            add_tile(s->lower + at, x);
+            if (s->symmetric || c == a)
+                continue;
+            if (!symmetric)
+                multiply_tile(rows, ld, P + a, J + c, x);
+            add_tile(s->upper + at, x);
+        }
 }
 
-/* Rows a .. a + 3, a block, and the columns before and in it. Symmetric: a column of them is a row of E. */
-static void add_block(const tg_skyline *s, const int *row, int a, const double *E, ptrdiff_t lde)
+int tg_skyline_widen(int n, int count, const int *row, int *out)
 {
-    double *lower = s->lower + place(s, row[a], 0), *upper = s->upper + place(s, row[a], 0);
-    for (int c = 0; c < a + V4_LANES; c++)
+    int wide = 0;
+    for (int k = 0; k < count; k++)
     {
-        const double *column = E + a * lde + c;
-        v4 above = v4_loadu(E + c * lde + a), below = above;
-        if (!s->symmetric)
-        {
-            for (int r = 0; r < V4_LANES; r++)
-                below[r] = column[r * lde];
-            if (c < a)
-                add_four(upper + V4_LANES * row[c], above);
-        }
-        add_four(lower + V4_LANES * row[c], below);
+        int first = row[k] - row[k] % V4_LANES;
+        if (wide > 0 && out[wide - 1] >= first)
+            continue;
+        for (int i = first; i < first + V4_LANES && i < n; i++)
+            out[wide++] = i;
     }
-}
-
-/* one row, and the columns up to it */
-static void add_row(const tg_skyline *s, const int *row, int a, const double *E, ptrdiff_t lde)
-{
-    ptrdiff_t at = place(s, row[a], 0);
-    double *lower = s->lower + at, *upper = s->upper + at;
-    int first = row[a] / V4_LANES * V4_LANES;
-    for (int c = 0; c <= a; c++)
-        lower[V4_LANES * row[c]] += s->symmetric ? E[c * lde + a] : E[a * lde + c];
-    for (int c = 0; c < a && !s->symmetric; c++)
-        if (row[c] < first)
-            upper[V4_LANES * row[c]] += E[c * lde + a];
-        else
-            s->lower[place(s, row[c], row[a])] += E[c * lde + a];
-}
-
-void tg_skyline_add(tg_skyline *s, int count, const int *row, const double *E, int lde)
-{
-    for (int a = 0; a < count;)
-        if (is_block(count, row, a))
-        {
-            add_block(s, row, a, E, lde);
-            a += V4_LANES;
-        }
-        else
-            add_row(s, row, a++, E, lde);
+    return wide;
 }
 
 /* ---- factorisation ---- */

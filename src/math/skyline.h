@@ -36,10 +36,15 @@ void tg_skyline_begin(tg_skyline *s, int n);
 void tg_skyline_couple(tg_skyline *s, int count, const int *row);
 void tg_skyline_end(tg_skyline *s);
 
-/* A = 1, then A += E in the rows and columns that were coupled; E is count x count, row-major. Of a symmetric E the
- * numbers on and above the diagonal are read. */
+/* A = 1, then A += J^T P in the rows and columns that were coupled. J and P have `rows` rows, ld apart, and a column
+ * for each of row[0] .. row[count - 1], which are whole blocks of four (or the rest of the last one, with columns of
+ * zeros behind it). symmetric: J^T P is, as it must be where A is. */
 void tg_skyline_set_one(tg_skyline *s, bool symmetric);
-void tg_skyline_add(tg_skyline *s, int count, const int *row, const double *E, int lde);
+void tg_skyline_add(tg_skyline *s, int count, const int *row, int rows, const double *J, const double *P, int ld,
+                    bool symmetric);
+
+/* The blocks of four of n rows in which some of these (ascending) are, into out; returns how many rows. */
+int tg_skyline_widen(int n, int count, const int *row, int *out);
 
 /* False when a pivot is zero, not finite, not positive (symmetric), or so small beside its column that rounding grows.
  */

@@ -6,11 +6,6 @@
 #include "math/dense.h"
 #include "math/ltl.h"
 
-enum
-{
-    PANEL = V4_STRIP /* columns of a symmetric product at a time: a tile of gemm.c */
-};
-
 /* ---- memory ---- */
 
 static void take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
@@ -207,24 +202,14 @@ static const double *pack_group(const tg_soft *p, const tg_soft_group *g, int *p
     return p->full;
 }
 
-/* J^T D J / eps of a group, over its dofs, into p->product, half: on and above its diagonal; false when it is zero */
-static bool multiply_group(const tg_soft *p, const tg_soft_group *g, bool half)
-{
-    int packed, size = g->size, panel = half ? PANEL : size;
-    const double *J = pack_group(p, g, &packed);
-    for (int a = 0; a < size && packed > 0; a += panel)
-    {
-        int columns = size - a < panel ? size - a : panel;
-        tg_gemm_tn(a + columns, columns, packed, J, g->ld, p->packed + a, g->ld, TG_GEMM_SET, p->product + a, g->ld);
-    }
-    return packed > 0;
-}
-
-/* adds it to A, in whose rows its dofs are at place[] */
+/* adds J^T D J / eps of a group to A, in whose rows its dofs are at place[] */
 static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
 {
-    if (!multiply_group(p, g, false))
+    int packed;
+    const double *J = pack_group(p, g, &packed);
+    if (packed == 0)
         return;
+    tg_gemm_tn(g->size, g->size, packed, J, g->ld, p->packed, g->ld, TG_GEMM_SET, p->product, g->ld);
     for (int a = 0; a < g->size; a++)
         for (int c = 0; c < g->size; c++)
             A[(ptrdiff_t)place[a] * ld + place[c]] += p->product[(ptrdiff_t)a * g->ld + c];
@@ -252,12 +237,25 @@ static void add_element(const void *context, int element, const int *at, double 
     add_group(p, g, p->place, A, ld);
 }
 
+/* whether D of so many blocks is symmetric */
+static bool is_symmetric(const tg_soft_block *block, int blocks)
+{
+    for (const tg_soft_block *b = block; b < block + blocks; b++)
+        if (b->phase == TG_PHASE_SLIDE && b->dim > 1)
+            return false;
+    return true;
+}
+
 static bool factor_skyline(tg_soft *p)
 {
     tg_skyline_set_one(&p->skyline, p->symmetric);
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
-        if (multiply_group(p, g, p->symmetric))
-            tg_skyline_add(&p->skyline, g->size, p->support + g->support, p->product, g->ld);
+    {
+        int packed;
+        const double *J = pack_group(p, g, &packed);
+        tg_skyline_add(&p->skyline, g->size, p->support + g->support, packed, J, p->packed, g->ld,
+                       is_symmetric(p->block + g->block, g->blocks));
+    }
     return tg_skyline_factor(&p->skyline);
 }
 
@@ -280,14 +278,6 @@ static void uncouple(tg_soft *p)
             p->D[b->slope + b->dim * i] = 0;
 }
 
-static bool is_symmetric(const tg_soft *p)
-{
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        if (b->phase == TG_PHASE_SLIDE && b->dim > 1)
-            return false;
-    return true;
-}
-
 bool tg_soft_factor(tg_soft *p, bool coupled)
 {
     p->regular = false;
@@ -295,7 +285,7 @@ bool tg_soft_factor(tg_soft *p, bool coupled)
         return false;
     if (!coupled)
         uncouple(p);
-    p->symmetric = !coupled || is_symmetric(p);
+    p->symmetric = !coupled || is_symmetric(p->block, p->blocks);
     for (int k = 0; k < p->blocks; k++)
         p->factored[k] = p->block[k].phase;
     p->factorisations++;

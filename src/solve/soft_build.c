@@ -454,9 +454,10 @@ static bool find_groups(tg_soft *p)
     {
         const tg_soft_block *b = &p->block[k];
         tg_soft_group *last = p->groups > 0 ? &p->group[p->groups - 1] : NULL;
-        int *support = p->support + used;
+        int *support = p->support + used, *exact = p->sparse ? support : p->pivot;
         int whole = p->in_full[b->row];
-        int size = whole >= 0 ? find_full_support(p, whole, b->dim, support) : find_support(p, b, support);
+        int size = whole >= 0 ? find_full_support(p, whole, b->dim, exact) : find_support(p, b, exact);
+        size = p->sparse ? size : tg_skyline_widen(p->dims, size, exact, support);
         if (p->narrow && size > p->widest)
             return false;
         if (last == NULL || !joins(p, last, b, support, size))
@@ -548,7 +549,13 @@ bool tg_soft_build(tg_soft *p)
     }
     if (!gathered || !make_groups(p))
         return false;
-    p->sparse = p->sparse && analyse(p);
+    if (p->sparse && !analyse(p))
+    {
+        p->sparse = false;
+        p->groups = 0;
+        if (p->narrow || !make_groups(p))
+            return false;
+    }
     if (!p->narrow)
         find_skyline(p);
     return p->sparse || !p->narrow;

@@ -4,7 +4,8 @@
  *
  * The length t is where h(t) = du . (u + t du - J^T P(z(t))) has fallen to a small part of h(0): a trial costs as many
  * operations as there are rows. While phases are those of the factor and the violation falls quickly, the factor is
- * used again (chords). */
+ * used again (chords). A chord that makes it larger is taken back: where a step went a small part of its way, it would
+ * undo that, and the same two steps would follow each other. */
 #include <math.h>
 #include <string.h>
 
@@ -307,6 +308,13 @@ static bool take_chord(tg_soft *p, double goal, double rate)
     return rate * p->violation <= tg_larger(goal, p->rounding) && tg_soft_same_phases(p);
 }
 
+static void take_back(tg_soft *p)
+{
+    take_step(p, -1);
+    tg_soft_respond(p);
+    measure(p);
+}
+
 static bool is_idle(const tg_soft *p, const tg_soft_run *run, progress *at)
 {
     double size = sqrt(v4_dot_of(p->dims, p->r, p->r));
@@ -330,6 +338,8 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
     for (;;)
     {
         measure(p);
+        if (at.was_chord && !(p->violation <= at.before))
+            take_back(p);
         bool reached = p->violation <= tg_larger(run->goal, p->rounding);
         if (reached && !(run->sharp && p->violation > p->rounding))
             return true;

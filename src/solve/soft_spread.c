@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "math/ltl.h"
 #include "solve/soft.h"
 
 /* Columns j .. of a tree are rows `row` .. of J, `count` of them. */
@@ -98,6 +99,16 @@ static uint64_t bits_of(const tg_soft *p, const tg_soft_block *b)
     return all;
 }
 
+/* whole blocks of four of them, as the skyline asks for */
+static uint64_t widen(uint64_t bits, int dims)
+{
+    const uint64_t four = ((uint64_t)1 << V4_LANES) - 1;
+    uint64_t wide = 0;
+    for (int c = 0; c < dims; c += V4_LANES)
+        wide |= (bits & four << c) != 0 ? four << c : 0;
+    return wide & ~(uint64_t)0 >> (TG_CHAIN_BITS - dims);
+}
+
 /* whether the rows of a block are cheaper in the group before it, as in soft_build.c */
 static bool joins(const tg_soft_group *last, const tg_soft_block *b, uint64_t bits)
 {
@@ -115,7 +126,7 @@ static void find_groups(tg_soft *p)
     for (int k = 0; k < p->blocks; k++)
     {
         const tg_soft_block *b = &p->block[k];
-        uint64_t bits = bits_of(p, b);
+        uint64_t bits = widen(bits_of(p, b), p->dims);
         if (g == NULL || !joins(g, b, bits))
         {
             g = &p->group[p->groups++];

@@ -113,6 +113,18 @@ static void stalled(void **state)
     assert_true(o.most <= MOST_STALLED);
 }
 
+/* Steps of a robot: Newton goes a small part of the way, and a step with the same factor once more took that back, as
+ * often as a round of multipliers allows. */
+static void chords(void **state)
+{
+    (void)state;
+    outcome o = count_file("chords.tgp", 1, false);
+    print_message("  %d factorisations at most\n", o.most);
+    assert_int_equal(o.problems, 2);
+    assert_int_equal(o.unsolved + o.wrong, 0);
+    assert_true(o.most <= MOST_STALLED); /* 209 and 211 with such steps */
+}
+
 /* Limbs that lie flat on a floor and are pushed over it by their springs: sixteen points share the load, and slip by
  * 1e-8 to 1e-2 m/s. The rule selects most of them; from the rigid problem alone it selects none. */
 static void creeping(void **state)
@@ -216,7 +228,8 @@ static void steady(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(hard), cmocka_unit_test(stalled),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(hard),
+                                       cmocka_unit_test(stalled),  cmocka_unit_test(chords),
                                        cmocka_unit_test(creeping), cmocka_unit_test(steady)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

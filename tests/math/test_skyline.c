@@ -6,6 +6,7 @@
 enum
 {
     LARGEST = 61,
+    LARGEST_PADDED = 64,
     LIMBS = 6,
     ROWS = 8 /* of an element, at most */
 };
@@ -34,10 +35,26 @@ static void open_problem(problem *p, int n)
     tg_skyline_begin(&p->s, n);
 }
 
-/* the same in both */
+/* The same in both: E = J^T P, J has a one in each row, in the column of row[i]. */
 static void add(problem *p, int count, const int *row, const double *E)
 {
-    tg_skyline_add(&p->s, count, row, E, count);
+    static double J[LARGEST * LARGEST_PADDED], P[LARGEST * LARGEST_PADDED];
+    int wide[LARGEST], size = tg_skyline_widen(p->n, count, row, wide), column[LARGEST];
+    memset(J, 0, sizeof J);
+    memset(P, 0, sizeof P);
+    for (int i = 0, c = 0; i < count; i++)
+    {
+        while (wide[c] != row[i])
+            c++;
+        column[i] = c;
+    }
+    for (int i = 0; i < count; i++)
+    {
+        J[LARGEST_PADDED * i + column[i]] = 1;
+        for (int j = 0; j < count; j++)
+            P[LARGEST_PADDED * i + column[j]] = E[count * i + j];
+    }
+    tg_skyline_add(&p->s, size, wide, count, J, P, LARGEST_PADDED, false);
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++)
             p->A[p->n * row[i] + row[j]] += E[count * i + j];
