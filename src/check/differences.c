@@ -412,8 +412,8 @@ static bool is_off(const number *n, const estimate *best)
     return !(fabs(best->value - J) <= TG_CHECK_TOLERANCE * scale);
 }
 
-/* The solver ends when it is near enough, and what is left depends on where it started, often smoothly: then differences
- * agree among themselves, but not with those from another start. */
+/* The solver ends when it is near enough, and what is left depends on where it started, often smoothly: then
+ * differences agree among themselves, but not with those from another start. */
 static tg_status look_twice(number *n, double h, estimate *best)
 {
     task *t = n->t;
@@ -565,7 +565,7 @@ enum
     DIRECTIONS = 4
 };
 
-/* out . (q+, v+, act+) with v, or q, displaced along some direction: the first few are of all dofs, the others of one */
+/* out . (q+, v+, act+) with v, or q, displaced along some direction: the first few are of all dofs, others of one */
 static tg_status evaluate_along(task *t, bool of_q, int direction, double h, double *value, verdict *outcome)
 {
     tg_differences *d = t->d;

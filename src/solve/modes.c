@@ -351,22 +351,22 @@ static bool find_inside(tg_solve_work *w, const judged *j, const double *L, cons
 /* In a solution normals rest, whatever slides. */
 double tg_island_unrest(const tg_island *island, const double *L, const double *sigma)
 {
-    double most = 0;
+    double sum = 0;
     for (int b = 0; b < island->blocks; b++)
     {
         const tg_block *block = &island->block[b];
         if (block->kind == TG_BLOCK_CONTACT && L[block->row] > 0)
-            most = tg_larger(most, fabs(sigma[block->row]));
+            sum += fabs(sigma[block->row]);
     }
-    return most;
+    return sum;
 }
 
-/* 1 - cos of the angle by which a slip may be off: the solver ends when velocities are off by so much */
+/* 1 - cos of the angle by which a slip may be off: the solver ends when velocities are off by so much. What is off by
+ * more has no direction. */
 static double unsure(double off, double slip)
 {
-    const double times = 10; /* tangents are off by more than normals are, and a slip that is off by more has none */
-    double angle = times * off / slip;
-    return angle * times < 1 ? tg_larger(TG_ON_CONE, 0.5 * angle * angle) : TG_ON_CONE;
+    double angle = off / slip;
+    return angle < TG_NEAR ? tg_larger(TG_ON_CONE, 0.5 * angle * angle) : TG_ON_CONE;
 }
 
 /* What carries nothing is at the tip of its cone, and holds its normal alone. */

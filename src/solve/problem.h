@@ -274,7 +274,7 @@ typedef struct tg_mode_law
 tg_status tg_island_modes_by(const tg_mode_law *law, const tg_island *island, const double *L, const double *sigma,
                              tg_arena *scratch, tg_block_mode *mode, tg_error *error);
 
-/* m/s: by how much the normals of contacts that carry something move. */
+/* m/s: by how much the normals of contacts that carry something move, all of them together. */
 double tg_island_unrest(const tg_island *island, const double *L, const double *sigma);
 
 /* Whether a contact with these impulses and velocities is on its cone, and slips against its impulse: rounding has any
