@@ -320,8 +320,9 @@ static tg_status check_with(const tg_model *m, const tg_check_options *options, 
         status = find_masked(&c, options->params, error);
     if (status == TG_OK)
         status = follow(&c, options, error);
-    int room = 0, found = 0;
+    int room = 0, found = 0, beside = tg_differences_found(c.d);
     tg_work_contacts(c.walk.w, &room, &found);
+    found = beside > found ? beside : found;
     if (status != TG_OK && found > room)
     {
         status = TG_ERR_CAPACITY;

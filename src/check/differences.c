@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "check/judge.h"
 #include "check/sides.h"
 #include "model/manifold.h"
 #include "step/step.h"
@@ -113,6 +114,14 @@ const char *tg_differences_message(const tg_differences *d)
     return d == NULL ? "" : tg_work_message(d->work);
 }
 
+int tg_differences_found(const tg_differences *d)
+{
+    int found = 0;
+    if (d != NULL)
+        tg_work_contacts(d->work, NULL, &found);
+    return found;
+}
+
 /* ---- one evaluation ---- */
 
 typedef struct task
@@ -121,6 +130,8 @@ typedef struct task
     const tg_differences_request *request;
     const tg_cotangent *out;
     tg_options options;
+    const tg_cache *start;       /* of evaluations: the step's own impulses; */
+    const tg_cache *other;       /* and the caller's, for a second look */
     uint64_t signature, choices; /* of the step itself */
     double middle;               /* its value */
     double noise;                /* of an evaluation: what rounding does to it */
@@ -134,7 +145,7 @@ static tg_status take_step(task *t, const double *q, double dt, uint64_t *signat
     tg_differences *d = t->d;
     tg_options options = t->options;
     options.dt = dt;
-    tg_state in = {(double *)q, d->v, d->act, &d->start}, next = {d->q_next, d->v_next, d->act_next, NULL};
+    tg_state in = {(double *)q, d->v, d->act, (tg_cache *)t->start}, next = {d->q_next, d->v_next, d->act_next, NULL};
     tg_control control = {.u = d->u, .tau = d->tau, .wrench = d->wrench};
     TG_TRY(tg_step(d->m, d->work, &options, &in, &control, &next, NULL));
     return tg_step_signature(d->m, d->work, signature);
@@ -373,15 +384,60 @@ static tg_status difference_beside(number *n, double h, estimate *best)
     return TG_OK;
 }
 
+static tg_status look(number *n, double h, estimate *best)
+{
+    task *t = n->t;
+    TG_TRY(richardson(t, n->move, n->x, n->index, h, best));
+    bool beside = (best->outcome == SWITCHED || best->outcome == KINKED) && t->request->judged != NULL;
+    if (beside)
+        return difference_beside(n, h, best);
+    bool fine_enough = best->outcome != TAKEN || is_fine(t, best->spread, best->value);
+    return fine_enough ? TG_OK : refine(t, n->move, n->x, n->index, h, best);
+}
+
+static void swap_starts(task *t)
+{
+    const tg_cache *start = t->start;
+    t->start = t->other;
+    t->other = start;
+}
+
+/* Whether the derivative that is judged is not that of the differences. */
+static bool is_off(const number *n, const estimate *best)
+{
+    bool one_sided;
+    if (n->t->request->judged == NULL || best->outcome != TAKEN)
+        return false;
+    double J = judged(n, &one_sided), scale = fmax(fmax(1, n->t->largest), fabs(best->value));
+    return !(fabs(best->value - J) <= TG_CHECK_TOLERANCE * scale);
+}
+
+/* The solver ends when it is near enough, and what is left depends on where it started, often smoothly: then
+ * differences agree among themselves, but not with those from another start. */
+static tg_status look_twice(number *n, double h, estimate *best)
+{
+    task *t = n->t;
+    estimate other = *best;
+    double middle = t->middle;
+    verdict outcome;
+    swap_starts(t);
+    tg_status status = evaluate(t, t->d->q, t->options.dt, &t->middle, &outcome);
+    if (status == TG_OK && outcome == TAKEN)
+        status = look(n, h, &other);
+    swap_starts(t);
+    t->middle = middle;
+    if (status == TG_OK && other.outcome == TAKEN)
+        best->spread = fmax(best->spread, fabs(best->value - other.value));
+    return status;
+}
+
 static tg_status difference(task *t, mover move, double *x, int index, double h, double *derivative, double *spread)
 {
     estimate best;
-    TG_TRY(richardson(t, move, x, index, h, &best));
-    bool beside = (best.outcome == SWITCHED || best.outcome == KINKED) && t->request->judged != NULL;
-    if (beside)
-        TG_TRY(difference_beside(&(number){t, move, x, index}, h, &best));
-    if (!beside && best.outcome == TAKEN && !is_fine(t, best.spread, best.value))
-        TG_TRY(refine(t, move, x, index, h, &best));
+    number n = {t, move, x, index};
+    TG_TRY(look(&n, h, &best));
+    if (is_off(&n, &best))
+        TG_TRY(look_twice(&n, h, &best));
     *derivative = best.value;
     if (spread != NULL)
         *spread = best.spread;
@@ -458,13 +514,6 @@ static void copy_or_zero(double *to, const double *from, int n)
         memset(to, 0, sizeof(double) * (size_t)n);
 }
 
-static void copy_cache(const tg_cache *from, tg_cache *to)
-{
-    to->count = from == NULL ? 0 : from->count < to->capacity ? from->count : to->capacity;
-    if (to->count > 0)
-        memcpy(to->entry, from->entry, sizeof *to->entry * (size_t)to->count);
-}
-
 /* The step from the caller's warm start. Its own impulses are that of all others, unless they lead elsewhere: Coulomb's
  * law can have several solutions. */
 static tg_status find_start(task *t)
@@ -474,12 +523,14 @@ static tg_status find_start(task *t)
     tg_control control = {.u = d->u, .tau = d->tau, .wrench = d->wrench};
     uint64_t signature;
     d->start.count = 0;
+    t->start = &d->start;
+    t->other = t->request->state->cache;
     TG_TRY(tg_step(d->m, d->work, &t->options, &in, &control, &next, NULL));
     TG_TRY(tg_step_signature(d->m, d->work, &signature));
     TG_TRY(take_step(t, d->q, t->options.dt, &t->signature));
     if (signature == t->signature)
         return TG_OK;
-    copy_cache(t->request->state->cache, &d->start);
+    swap_starts(t);
     return take_step(t, d->q, t->options.dt, &t->signature);
 }
 
@@ -509,13 +560,18 @@ static tg_status begin(task *t)
     return TG_OK;
 }
 
-/* out . (q+, v+, act+) with v, or q, displaced along some direction */
+enum
+{
+    DIRECTIONS = 4
+};
+
+/* out . (q+, v+, act+) with v, or q, displaced along some direction: the first few are of all dofs, others of one */
 static tg_status evaluate_along(task *t, bool of_q, int direction, double h, double *value, verdict *outcome)
 {
     tg_differences *d = t->d;
     int nv = d->m->nv;
     for (int k = 0; k < nv; k++)
-        d->turn[k] = h * cos(1 + direction + 2.3 * k);
+        d->turn[k] = direction < DIRECTIONS ? h * cos(1 + direction + 2.3 * k) : k == direction - DIRECTIONS ? h : 0;
     tg_advance(d->m, d->q, d->turn, d->q_moved);
     for (int k = 0; k < nv && !of_q; k++)
         d->v[k] += d->turn[k];
@@ -525,20 +581,23 @@ static tg_status evaluate_along(task *t, bool of_q, int direction, double h, dou
 }
 
 /* What rounding does to an evaluation: second differences over displacements so small that nothing else is left of
- * them. Those of q see what positions lose, which counts for parameters too. */
+ * them, unless a mode changes. Those of q see what positions lose, which counts for parameters too. */
 static tg_status measure_noise(task *t, bool of_q, double *noise)
 {
     static const double tiny = 1e-12;
     double middle, value[2];
     verdict outcome[2];
+    int taken = 0;
     TG_TRY(evaluate_along(t, of_q, 0, 0, &middle, &outcome[0]));
     *noise = 1.1e-16 * fabs(middle);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < DIRECTIONS + t->d->m->nv && (i < DIRECTIONS || taken == 0); i++)
     {
         for (int side = 0; side < 2; side++)
             TG_TRY(evaluate_along(t, of_q, i, side == 0 ? tiny : -tiny, &value[side], &outcome[side]));
-        if (outcome[0] == TAKEN && outcome[1] == TAKEN)
-            *noise = fmax(*noise, 0.5 * fabs(value[0] - 2 * middle + value[1]));
+        if (outcome[0] != TAKEN || outcome[1] != TAKEN)
+            continue;
+        *noise = fmax(*noise, 0.5 * fabs(value[0] - 2 * middle + value[1]));
+        taken++;
     }
     return TG_OK;
 }

@@ -54,6 +54,9 @@ void tg_judge_draw(tg_judge *c);
 /* The derivative of out . (q+, v+, act+) against differences. */
 tg_status tg_judge_compare(tg_judge *c, const tg_cotangent *out);
 
+/* Contacts of the last step that was differenced; NULL: 0. A displaced state may have more than the step itself. */
+int tg_differences_found(const tg_differences *d);
+
 /* Forward mode and matrices against reverse mode. */
 tg_status tg_judge_agree(tg_judge *c);
 

@@ -100,6 +100,12 @@ static double constraint_margin(const tg_params *p, const tg_contact_settings *s
     return t != NULL ? push_margin(s, island, s->push_speed, t->phi) : INFINITY;
 }
 
+static bool acts(const tg_block_mode *mode)
+{
+    return mode->mode != TG_MODE_BREAKING && !mode->immaterial;
+}
+
+/* What opens may still act on where bodies are at the end of a step with impacts within it. */
 double tg_bias_margin(const tg_work *w, const tg_contact_settings *s)
 {
     const tg_rows *r = w->rows;
@@ -108,7 +114,7 @@ double tg_bias_margin(const tg_work *w, const tg_contact_settings *s)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
         {
             bool pushed = r->block[b].kind == TG_BLOCK_CONTACT || r->block[b].kind == TG_BLOCK_LIMIT;
-            if (pushed && r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial)
+            if (pushed && (acts(&r->mode[b]) || (r->island[i].within && acts(&r->placing_mode[b]))))
                 least =
                     tg_smaller(least, constraint_margin(w->params, s, r, &r->island[i], &r->constraint[r->order[b]]));
         }

@@ -370,6 +370,46 @@ static bool find_inside(tg_solve_work *w, const judged *j, const double *L, cons
 
 /* ---- what is at a change of mode ---- */
 
+/* In a solution normals rest, whatever slides. */
+double tg_island_unrest(const tg_island *island, const double *L, const double *sigma)
+{
+    double sum = 0;
+    for (int b = 0; b < island->blocks; b++)
+    {
+        const tg_block *block = &island->block[b];
+        if (block->kind == TG_BLOCK_CONTACT && L[block->row] > 0)
+            sum += fabs(sigma[block->row]);
+    }
+    return sum;
+}
+
+/* 1 - cos of the angle by which a slip may be off: the solver ends when velocities are off by so much. What is off by
+ * more has no direction. */
+static double unsure(double off, double slip)
+{
+    double angle = off / slip;
+    return angle < TG_NEAR ? tg_larger(TG_ON_CONE, 0.5 * angle * angle) : TG_ON_CONE;
+}
+
+/* What carries nothing is at the tip of its cone, and holds its normal alone. */
+bool tg_block_creeps(const tg_block *block, const double *L, const double *sigma, double off)
+{
+    double impulse = 0, slip = 0, against = 0;
+    for (int i = 1; i < block->rows; i++)
+    {
+        double mu = block->mu[i - 1];
+        impulse += mu > 0 ? (L[i] / mu) * (L[i] / mu) : 0;
+        slip += mu > 0 ? (mu * sigma[i]) * (mu * sigma[i]) : 0;
+        against -= mu > 0 ? L[i] * sigma[i] : 0;
+    }
+    impulse = sqrt(impulse);
+    slip = sqrt(slip);
+    if (!(L[0] > 0))
+        return slip > TG_OPENING;
+    return slip > TG_OPENING && fabs(impulse - L[0]) <= TG_ON_CONE * L[0] &&
+           impulse * slip - against <= unsure(off, slip) * impulse * slip;
+}
+
 /* Whether the slip of a contact is more than what held rows contradict each other by: then it was not held. w: cones,
  * with all held rows built. */
 static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *sigma)
@@ -389,6 +429,7 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
 static void find_sides(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
     const tg_island *island = j->island;
+    double unrest = tg_island_unrest(island, L, sigma);
     set_phases(w, j, L, sigma, mode, NULL);
     tg_held_build(w);
     for (int c = 0; c < w->cones.blocks; c++)
@@ -400,7 +441,8 @@ static void find_sides(tg_solve_work *w, const judged *j, const double *L, const
             continue;
         if (carried(island, block, L, sigma) <= 0 && sigma[block->row] > TG_OPENING)
             mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
-        else if (diagonal(island, block->row) * L[block->row] > TG_NO_FORCE && creeps(w, cone, sigma))
+        else if (diagonal(island, block->row) * L[block->row] > TG_NO_FORCE &&
+                 (creeps(w, cone, sigma) || tg_block_creeps(block, L + block->row, sigma + block->row, unrest)))
             mode[b] = settled(TG_MODE_SLIDING, slip_of(block, sigma + block->row));
     }
 }
@@ -442,8 +484,9 @@ static void decide(tg_solve_work *w, const judged *j, const double *L, const dou
         return;
     judge_all(j, L, sigma, mode);
     find_sides(w, j, L, sigma, mode);
+    bool rest = strict_rank(w, j, L, sigma, mode) == rank_of(w, j, L, sigma, mode, NULL);
     for (int b = 0; b < j->island->blocks; b++)
-        mode[b].immaterial = false;
+        mode[b].immaterial = mode[b].immaterial && rest;
 }
 
 static void decide_by_law(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)

@@ -274,6 +274,13 @@ typedef struct tg_mode_law
 tg_status tg_island_modes_by(const tg_mode_law *law, const tg_island *island, const double *L, const double *sigma,
                              tg_arena *scratch, tg_block_mode *mode, tg_error *error);
 
+/* m/s: by how much the normals of contacts that carry something move, all of them together. */
+double tg_island_unrest(const tg_island *island, const double *L, const double *sigma);
+
+/* Whether a contact with these impulses and velocities is on its cone, and slips against its impulse: rounding has any
+ * direction. Also far slower than what counts as a slip. off: unrest. */
+bool tg_block_creeps(const tg_block *block, const double *L, const double *sigma, double off);
+
 /* Whether two points of the same two rigid bodies stick: then held rows depend on each other. */
 bool tg_island_sticks_twice(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode);
 

@@ -4,6 +4,7 @@
  * change at once. At h = 0 the derivative of impulses and velocities is predicted; scenes at +-h are solved and
  * compared. */
 #include "contact/implicit.h"
+#include "contact/implicit_forms.h"
 #include "contact_test.h"
 #include "support/effort.h"
 
@@ -525,11 +526,70 @@ static void creeping_without_load(void **state)
     assert_true(f.conflict < 1e-12);
 }
 
+/* Whether a contact on its cone that slips by `slip` creeps where all velocities of the solution are off by `off`. */
+static bool creeps_roughly(double angle, double slip, double off)
+{
+    const double c = cos(angle), s = sin(angle);
+    const double L[6] = {1, 0.1, 0.1, 1, 0.8 * c, 0.8 * s};
+    const double sigma[6] = {off, 0, 0, -off, -slip * c + off * s, -slip * s - off * c};
+    tg_block block[2];
+    for (int b = 0; b < 2; b++)
+        block[b] = (tg_block){.kind = TG_BLOCK_CONTACT, .row = 3 * b, .rows = 3, .mu = {0.8, 0.8}};
+    const tg_island island = {.rows = 6, .blocks = 2, .block = block};
+    const tg_implicit f = {.island = &island, .L = L, .sigma = sigma};
+    const tg_block_mode sticks[2] = {{.mode = TG_MODE_STICKING}, {.mode = TG_MODE_STICKING}};
+    tg_block_mode mode[2];
+    bool any = tg_creeping_modes(&f, sticks, mode);
+    assert_int_equal(mode[0].mode, TG_MODE_STICKING);
+    assert_int_equal(mode[1].mode == TG_MODE_SLIDING, any);
+    return any;
+}
+
+/* The direction of a creeping contact is known as well as the solution is: a thousandth off when velocities are off by
+ * a thousandth of the creep, it creeps nevertheless. What moves by as much as the solution is off does not. */
+static void creeping_roughly(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        for (double slip = 1e-10; slip < 5e-8; slip *= 10)
+        {
+            assert_true(creeps_roughly(0.5 * i, slip, 0));
+            assert_true(creeps_roughly(0.5 * i, slip, 1e-3 * slip));
+            assert_false(creeps_roughly(0.5 * i, slip, 0.5 * slip));
+        }
+}
+
+/* Dry friction at its bound in a joint that an equality holds has no part in the motion, also where a contact elsewhere
+ * creeps on its cone, and is at a change of mode. */
+static void friction_beside_creep(void **state)
+{
+    (void)state;
+    const double slip = 2e-8, L[5] = {1, 0.48, -0.64, 0.3, 0.5}, sigma[5] = {0, -0.6 * slip, 0.8 * slip, 0, 0};
+    double g[5], G[25] = {[3 * 5 + 4] = 1, [4 * 5 + 3] = 1};
+    const tg_block block[3] = {{.kind = TG_BLOCK_CONTACT, .row = 0, .rows = 3, .mu = {0.8, 0.8}},
+                               {.kind = TG_BLOCK_EQUALITY, .row = 3, .rows = 1},
+                               {.kind = TG_BLOCK_FRICTION, .row = 4, .rows = 1, .bound = 0.5}};
+    tg_block_mode mode[3];
+    tg_error error;
+    for (int i = 0; i < 5; i++)
+        G[5 * i + i] = 1;
+    for (int i = 0; i < 5; i++)
+        g[i] = sigma[i] - dot_n(5, G + (size_t)i * 5, L);
+    const tg_island island = {.rows = 5, .blocks = 3, .block = block, .G = G, .ldg = 5, .g = g};
+    assert_int_equal(tg_island_modes(&island, L, sigma, test_scratch(), mode, &error), TG_OK);
+    assert_int_equal(mode[0].mode, TG_MODE_SLIDING);
+    assert_true(fabs(mode[0].margin - slip) < 1e-12 && !mode[0].immaterial);
+    assert_true(mode[2].immaterial);
+    assert_true(label_at(&island, L, sigma, TG_SELECT_PROJECTED).margin > 0.9 * slip);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_islands), cmocka_unit_test(patches),   cmocka_unit_test(barely_independent),
-        cmocka_unit_test(few_digits),     cmocka_unit_test(slow_slip), cmocka_unit_test(creeping_without_load),
+        cmocka_unit_test(random_islands),     cmocka_unit_test(patches),
+        cmocka_unit_test(barely_independent), cmocka_unit_test(few_digits),
+        cmocka_unit_test(slow_slip),          cmocka_unit_test(creeping_without_load),
+        cmocka_unit_test(creeping_roughly),   cmocka_unit_test(friction_beside_creep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,3 +97,20 @@ def test_modes_agree_where_loops_turn():
         pytest.skip("needs the robots of ../shared")
     result = tg.check(tg.load(robot), 30, seed=51)
     assert max(result.jvp, result.jacobian) < 1e-10
+
+
+def test_creeping_feet_are_differentiated():
+    """Feet that creep by nanometres per second beside dry friction at its bound: few such states are skipped."""
+    robot = path_of("hard/toddlerbot_2xc_pos.xml")
+    if not robot.is_file():
+        pytest.skip("needs the robots of ../shared")
+    result = tg.check(tg.load(robot), 60, seed=200)
+    assert result.passed, str(result)
+
+
+def test_displaced_states_have_more_contacts():
+    """A neighbour of a state may have more contacts than the workspace has room for: the check makes more."""
+    robot = path_of("hard/robotiq_2f85.xml")
+    if not robot.is_file():
+        pytest.skip("needs the robots of ../shared")
+    assert tg.check(tg.load(robot), 60, seed=500).states == 60

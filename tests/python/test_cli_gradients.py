@@ -126,9 +126,11 @@ def test_check_compares_what_is_not_exact(tmp_path):
     assert kinds == result["compared"]
 
 
-def test_check_counts_numbers_of_skipped_states():
-    """A cube that settles on soft contacts is one-sided at times, and its differences do not agree then."""
-    result = json.loads(tangere("check", CUBE, "--samples", "400", "--seed", "2", "--json").stdout)
+@pytest.mark.parametrize("seed", ["1", "4"])
+def test_check_counts_numbers_of_skipped_states(seed):
+    """A cube that settles on soft contacts is one-sided at times, and its differences do not agree then. Contacts creep
+    there, and steps from their own impulses end at once."""
+    result = json.loads(tangere("check", CUBE, "--samples", "400", "--seed", seed, "--json").stdout)
     skipped = result["states_skipped"]
     assert skipped["numbers"] >= skipped["one-sided"] + skipped["regularised"]
     lost = result["switched"] + result["kinked"] + result["unresolved"] + skipped["numbers"]

@@ -363,6 +363,33 @@ static void test_kinks_of_the_push(void **state)
     }
 }
 
+/* A ball on a slide whose limit is exactly met bounces within the step: it leaves the limit, which still holds where
+ * the ball is at the end, since it falls further than it comes back. There the push of the limit has its kink. */
+static void test_kink_of_a_limit_that_opens(void **state)
+{
+    (void)state;
+    const double beyond[] = {0, -2e-5, 2e-5}; /* m: of the limit */
+    for (int k = 0; k < 3; k++)
+    {
+        sim *s = sim_open("<mujoco><option timestep='0.002' gravity='0 0 0'/><worldbody>"
+                          "<geom type='plane' size='5 5 0.1'/><body pos='0 0 0.1018'>"
+                          "<joint type='slide' axis='0 0 1' range='0 1' limited='true'/>"
+                          "<geom name='ball' type='sphere' size='0.1' mass='1'/></body></worldbody>"
+                          "<custom><numeric name='tangere:geom.ball.restitution' data='0.5'/></custom></mujoco>");
+        s->options.impact = TG_IMPACT_WITHIN;
+        s->options.push_gain = 0.5;
+        s->q[0] = beyond[k];
+        s->v[0] = -1;
+        outcome o = differentiate(s, NULL);
+        assert_true(s->v[0] > 0.1);
+        if (k == 0)
+            assert_int_equal(o.label.kind, TG_LABEL_ONE_SIDED);
+        else
+            check_exact(&o);
+        sim_close(s);
+    }
+}
+
 /* A ball that was wedged between two walls, whose push was dropped, comes to rest on the floor beside them: for some
  * steps the push of its tree stays dropped, so that b has a kink where it touches. */
 static void test_kink_of_a_push_that_pauses(void **state)
@@ -850,6 +877,7 @@ int main(void)
         cmocka_unit_test(test_edge_with_friction_about_normals),
         cmocka_unit_test(test_kinks_of_the_push),
         cmocka_unit_test(test_kink_of_a_push_that_pauses),
+        cmocka_unit_test(test_kink_of_a_limit_that_opens),
         cmocka_unit_test(test_rod_that_creeps),
         cmocka_unit_test(test_patch_that_bounces_and_turns),
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
