@@ -484,7 +484,7 @@ static void decide(tg_solve_work *w, const judged *j, const double *L, const dou
         return;
     judge_all(j, L, sigma, mode);
     find_sides(w, j, L, sigma, mode);
-    bool rest = strict_rank(w, j, L, sigma, mode) == rank_of(w, j, L, sigma, mode, NULL);
+    bool rest = suffices(w, j, L, sigma, mode, rank_of(w, j, L, sigma, mode, NULL));
     for (int b = 0; b < j->island->blocks; b++)
         mode[b].immaterial = mode[b].immaterial && rest;
 }
