@@ -61,10 +61,21 @@ typedef struct arrays
     uint64_t *open;
 } arrays;
 
-/* an upper bound: every vertex may leave a block unfilled */
-static size_t most_blocks(int nvertex, int ncorner)
+static int corners_of(const tg_faces *b)
 {
-    return nvertex <= TG_SCAN ? ((size_t)nvertex + 7) / 8 : (2 * (size_t)ncorner) / 8 + (size_t)nvertex;
+    return b->npolygon > 0 ? b->start[b->npolygon] : 0;
+}
+
+/* an upper bound: both ways, three for a link; the two of a segment */
+static size_t most_edges(const tg_faces *b)
+{
+    return 2 * ((size_t)corners_of(b) + 3 * (size_t)b->nlink + (size_t)b->nloose + 1);
+}
+
+/* an upper bound: every vertex may leave a block unfilled */
+static size_t most_blocks(int nvertex, size_t nedge)
+{
+    return nvertex <= TG_SCAN ? ((size_t)nvertex + 7) / 8 : nedge / 8 + (size_t)nvertex;
 }
 
 /* about eight cells a vertex, and as many that are not on the octahedron */
@@ -74,18 +85,19 @@ static int cells_for(int nvertex)
     return nvertex <= TG_SCAN ? 0 : cells < CELLS_MAX ? cells : CELLS_MAX;
 }
 
-static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nvertex, int npolygon, int ncorner)
+static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nvertex, const tg_faces *b)
 {
+    int npolygon = b->npolygon, ncorner = corners_of(b);
     *polytope = TG_TAKE(arena, tg_polytope, 1, "polytope");
     a->vertex = TG_TAKE(arena, double, 4 * (size_t)nvertex, "vertex");
     a->normal = TG_TAKE(arena, double, 4 * (size_t)npolygon, "normal");
     a->neighbour_start = TG_TAKE(arena, int, nvertex + 1, "neighbour_start");
-    a->neighbour = TG_TAKE(arena, int, 2 * (size_t)ncorner + 2, "neighbour");
+    a->neighbour = TG_TAKE(arena, int, most_edges(b), "neighbour");
     a->polygon_start = TG_TAKE(arena, int, npolygon + 1, "polygon_start");
     a->polygon = TG_TAKE(arena, int, ncorner, "polygon");
     a->around_start = TG_TAKE(arena, int, nvertex + 1, "around_start");
-    a->around = TG_TAKE(arena, int, ncorner, "around");
-    size_t blocks = most_blocks(nvertex, ncorner);
+    a->around = TG_TAKE(arena, int, ncorner + b->nlink, "around");
+    size_t blocks = most_blocks(nvertex, most_edges(b));
     a->ring_start = TG_TAKE(arena, int, nvertex + 1, "ring_start");
     a->ring = TG_TAKE(arena, double, 24 * blocks, "ring");
     a->ring_vertex = TG_TAKE(arena, int, 8 * blocks, "ring_vertex");
@@ -93,38 +105,83 @@ static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nverte
     a->open = TG_TAKE(arena, uint64_t, nvertex / 64 + 1, "open");
 }
 
-/* Polygons around each vertex: counted, then placed. */
-static void fill_around(const tg_polytope *t, arrays *a)
+/* Polygons around each vertex, of which it is a corner, then those that it is linked to: counted, then placed. */
+static void fill_around(const tg_polytope *t, arrays *a, const tg_faces *b)
 {
     int ncorner = t->polygon_start[t->npolygon];
     for (int i = 0; i < ncorner; i++)
         a->around_start[t->polygon[i] + 1]++;
+    for (int i = 0; i < b->nlink; i++)
+        a->around_start[b->kept[b->link[2 * i]] + 1]++;
     for (int v = 0; v < t->nvertex; v++)
         a->around_start[v + 1] += a->around_start[v];
-    for (int p = t->npolygon - 1; p >= 0; p--) /* backwards: an end moves down to its start */
+    for (int i = b->nlink - 1; i >= 0; i--) /* backwards: an end moves down to its start */
+        a->around[--a->around_start[b->kept[b->link[2 * i]] + 1]] = b->link[2 * i + 1];
+    for (int p = t->npolygon - 1; p >= 0; p--)
         for (int i = t->polygon_start[p]; i < t->polygon_start[p + 1]; i++)
             a->around[--a->around_start[t->polygon[i] + 1]] = p;
     for (int v = 0; v < t->nvertex; v++)
         a->around_start[v] = a->around_start[v + 1];
-    a->around_start[t->nvertex] = ncorner;
+    a->around_start[t->nvertex] = ncorner + b->nlink;
 }
 
-/* Every edge of a polygon both ways, sorted, once. */
-static void fill_neighbours(const tg_polytope *t, arrays *a, tg_edge *e, tg_edge *sorted, int *start)
+/* how far x is inside of the side from a to b, seen along n */
+static double inside(v4 n, v4 a, v4 b, v4 x)
+{
+    v4 side = v4_cross(n, b - a);
+    double length = v4_length(side);
+    return length > 0 ? v4_dot(side, x - a) / length : 0;
+}
+
+/* The triangle between three corners of a polygon, the first corner and two that follow each other, that x lies in. */
+static void triangle_at(const tg_polytope *t, int polygon, v4 x, int corner[3])
+{
+    const int *list = t->polygon + t->polygon_start[polygon];
+    int count = t->polygon_start[polygon + 1] - t->polygon_start[polygon];
+    v4 n = v4_load(t->normal + 4 * (size_t)polygon), a = v4_load(t->vertex + 4 * (size_t)list[0]);
+    double best = -INFINITY;
+    int at = 1;
+    n[3] = 0;
+    for (int i = 1; i + 1 < count; i++)
+    {
+        v4 b = v4_load(t->vertex + 4 * (size_t)list[i]), c = v4_load(t->vertex + 4 * (size_t)list[i + 1]);
+        double least = fmin(inside(n, a, b, x), fmin(inside(n, b, c, x), inside(n, c, a, x)));
+        at = least > best ? i : at;
+        best = fmax(best, least);
+    }
+    corner[0] = list[0];
+    corner[1] = list[at];
+    corner[2] = list[at + 1];
+}
+
+static int add_edge(tg_edge *e, int count, int u, int v)
+{
+    e[count] = (tg_edge){u, v, 0};
+    e[count + 1] = (tg_edge){v, u, 0};
+    return count + 2;
+}
+
+/* Every edge of a polygon both ways, sorted, once. A climb must find up from a vertex into every polygon that the vertex
+ * lies in. From a corner it does along the outline, which is convex. A vertex that is no corner has three corners
+ * around it as neighbours: whichever way is up, one of them is. */
+static void fill_neighbours(const tg_polytope *t, arrays *a, const tg_faces *b, tg_edge *e, tg_edge *sorted, int *start)
 {
     int count = 0;
     for (int p = 0; p < t->npolygon; p++)
         for (int i = t->polygon_start[p]; i < t->polygon_start[p + 1]; i++)
-        {
-            int u = t->polygon[i], v = t->polygon[i + 1 < t->polygon_start[p + 1] ? i + 1 : t->polygon_start[p]];
-            e[count++] = (tg_edge){u, v, 0};
-            e[count++] = (tg_edge){v, u, 0};
-        }
-    if (t->npolygon == 0 && t->nvertex == 2)
+            count = add_edge(e, count, t->polygon[i],
+                             t->polygon[i + 1 < t->polygon_start[p + 1] ? i + 1 : t->polygon_start[p]]);
+    for (int i = 0; i < b->nlink; i++)
     {
-        e[count++] = (tg_edge){0, 1, 0};
-        e[count++] = (tg_edge){1, 0, 0};
+        int corner[3], vertex = b->kept[b->link[2 * i]];
+        triangle_at(t, b->link[2 * i + 1], v4_load(t->vertex + 4 * (size_t)vertex), corner);
+        for (int k = 0; k < 3; k++)
+            count = add_edge(e, count, vertex, corner[k]);
     }
+    for (int i = 0; i < b->nloose; i++)
+        count = add_edge(e, count, b->kept[b->loose[2 * i]], b->kept[b->loose[2 * i + 1]]);
+    if (t->npolygon == 0 && t->nvertex == 2)
+        count = add_edge(e, count, 0, 1);
     tg_sort_edges(e, count, sorted, start, t->nvertex);
     e = sorted;
     int n = 0;
@@ -208,7 +265,7 @@ static void fill_open(const tg_polytope *t, arrays *a)
 /* Numbers the points that are corners of a polygon (or, without polygons, those marked), in the order of the input. */
 static int number_vertices(tg_faces *b)
 {
-    int ncorner = b->npolygon > 0 ? b->start[b->npolygon] : 0, count = 0;
+    int ncorner = corners_of(b), count = 0;
     for (int i = 0; i < ncorner; i++)
         b->kept[b->corner[i]] = 1;
     for (int i = 0; i < b->npoint; i++)
@@ -218,13 +275,13 @@ static int number_vertices(tg_faces *b)
 
 static tg_status assemble(tg_faces *b, tg_polytope **polytope)
 {
-    int nvertex = number_vertices(b), ncorner = b->npolygon > 0 ? b->start[b->npolygon] : 0;
+    int nvertex = number_vertices(b), ncorner = corners_of(b);
     arrays a;
     tg_arena arena = {0};
-    place(&arena, polytope, &a, nvertex, b->npolygon, ncorner);
+    place(&arena, polytope, &a, nvertex, b);
     tg_status status = TG_OK;
     arena = (tg_arena){.capacity = arena.used, .base = tg_faces_take(b, arena.used, 1, &status)};
-    size_t nedge = 2 * (size_t)ncorner + 2;
+    size_t nedge = most_edges(b);
     tg_edge *e = tg_faces_take(b, 2 * nedge, sizeof *e, &status);
     int *start = tg_faces_take(b, (size_t)nvertex + 1, sizeof *start, &status);
     if (status != TG_OK)
@@ -234,7 +291,7 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
         tg_free(b->allocator, start);
         return status;
     }
-    place(&arena, polytope, &a, nvertex, b->npolygon, ncorner);
+    place(&arena, polytope, &a, nvertex, b);
     tg_polytope *t = *polytope;
     *t = (tg_polytope){.nvertex = nvertex,
                        .npolygon = b->npolygon,
@@ -266,8 +323,8 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
         memcpy(a.polygon_start, b->start, ((size_t)b->npolygon + 1) * sizeof *b->start);
         memcpy(a.normal, b->normal, 4 * (size_t)b->npolygon * sizeof *b->normal);
     }
-    fill_around(t, &a);
-    fill_neighbours(t, &a, e, e + nedge, start);
+    fill_around(t, &a, b);
+    fill_neighbours(t, &a, b, e, e + nedge, start);
     fill_rings(t, &a);
     fill_starts(t, &a);
     fill_open(t, &a);
@@ -302,7 +359,7 @@ tg_status tg_polytope_of_mesh(const tg_allocator *allocator, const double *verte
         status = tg_find_faces(&b);
     if (status == TG_OK)
         status = assemble(&b, polytope);
-    void *const temporary[] = {b.start, b.corner, b.normal, b.kept};
+    void *const temporary[] = {b.start, b.corner, b.normal, b.link, b.loose, b.kept};
     for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
         tg_free(allocator, temporary[i]);
     return status;

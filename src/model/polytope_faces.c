@@ -347,10 +347,85 @@ static void merge_triangles(tg_faces *b, triangles *t)
             sum += t->area[t->queue[k]];
         v4 n = v4_unit(sum);
         int corners = merge_group(b, t, count, n, b->corner + first);
-        if (corners < 3) /* a sliver that nothing took */
+        if (corners < 3) /* a sliver that nothing took so far */
+        {
+            for (int k = 0; k < count; k++)
+                t->group[t->queue[k]] = -1;
             continue;
+        }
         b->start[b->npolygon + 1] = first + corners;
         set_plane(b, b->npolygon++, n);
+    }
+}
+
+/* ---- points of polygons of which they are no corner ---- */
+
+/* Triangles by polygon, those of polygon p at queue[first[p]] to queue[first[p + 1] - 1]. */
+static void sort_by_polygon(const tg_faces *b, triangles *t, int *first)
+{
+    memset(first, 0, ((size_t)b->npolygon + 2) * sizeof *first);
+    for (int i = 0; i < t->count; i++)
+        if (t->group[i] >= 0)
+            first[t->group[i] + 2]++;
+    for (int p = 0; p < b->npolygon; p++)
+        first[p + 2] += first[p + 1];
+    for (int i = 0; i < t->count; i++)
+        if (t->group[i] >= 0)
+            t->queue[first[t->group[i] + 1]++] = i;
+}
+
+/* Points with three polygons around them are vertices, whether or not they are corners of one, and so are the corners of
+ * slivers in no polygon. */
+static void keep_points(tg_faces *b, const triangles *t, const int *first, int *mark, int *polygons)
+{
+    for (int i = 0; i < b->start[b->npolygon]; i++)
+        b->kept[b->corner[i]] = 1;
+    for (int p = 0; p < b->npolygon; p++)
+        for (int i = 3 * first[p]; i < 3 * first[p + 1]; i++)
+        {
+            int c = t->corner[3 * (size_t)t->queue[i / 3] + (size_t)(i % 3)];
+            polygons[c] += mark[c] != p + 1;
+            mark[c] = p + 1;
+        }
+    for (int c = 0; c < b->npoint; c++)
+        if (polygons[c] >= 2)
+            b->kept[c] = 1;
+    for (int i = 0; i < 3 * t->count; i++)
+        if (t->group[i / 3] < 0)
+            b->kept[t->corner[i]] = 1;
+    double shortest = MERGE_HEIGHT / MERGE_ANGLE * b->extent;
+    for (int i = 0; i < 3 * t->count; i++)
+    {
+        int u = t->corner[i], v = t->corner[i % 3 == 2 ? i - 2 : i + 1];
+        if (b->kept[u] && b->kept[v] && (t->group[i / 3] < 0 || v4_length(tg_face_point(b, u) - tg_face_point(b, v)) < shortest))
+        {
+            int *edge = b->loose + 2 * (size_t)b->nloose++;
+            edge[0] = u;
+            edge[1] = v;
+        }
+    }
+}
+
+/* Where points are one but for rounding, or triangles are nearly in one plane, the outline of a polygon leaves out
+ * points that are corners of its neighbours. Without links these would be apart from it, and a climb would end there. */
+static void link_points(tg_faces *b, triangles *t, int *first, int *mark, int *polygons)
+{
+    sort_by_polygon(b, t, first);
+    keep_points(b, t, first, mark, polygons);
+    for (int p = 0; p < b->npolygon; p++)
+    {
+        for (int i = b->start[p]; i < b->start[p + 1]; i++)
+            mark[b->corner[i]] = -1 - p;
+        for (int i = 3 * first[p]; i < 3 * first[p + 1]; i++)
+        {
+            int c = t->corner[3 * (size_t)t->queue[i / 3] + (size_t)(i % 3)], *link = b->link + 2 * (size_t)b->nlink;
+            if (b->kept[c] == 0 || mark[c] == -1 - p)
+                continue;
+            mark[c] = -1 - p;
+            link[0] = c;
+            link[1] = p;
+            b->nlink++;
+        }
     }
 }
 
@@ -372,13 +447,19 @@ static tg_status solid_polygons(tg_faces *b, const int *face, int nface)
     b->start = tg_faces_take(b, n + 1, sizeof *b->start, &status);
     b->corner = tg_faces_take(b, 6 * n + 2, sizeof *b->corner, &status);
     b->normal = tg_faces_take(b, 4 * n, sizeof *b->normal, &status);
+    b->link = tg_faces_take(b, 6 * n, sizeof *b->link, &status);
+    b->loose = tg_faces_take(b, 6 * n, sizeof *b->loose, &status);
+    int *mark = tg_faces_take(b, (size_t)b->npoint, sizeof *mark, &status);
+    int *polygons = tg_faces_take(b, (size_t)b->npoint, sizeof *polygons, &status);
     if (status == TG_OK)
     {
         link_triangles(&t, b, e, start);
         order_triangles(b, &t, r);
         merge_triangles(b, &t);
+        link_points(b, &t, t.stack, mark, polygons);
     }
-    void *const temporary[] = {e, start, r, t.area, t.across, t.group, t.order, t.queue, t.flat, t.stack};
+    void *const temporary[] = {e,       start,   r,      t.area,  t.across, t.group,
+                               t.order, t.queue, t.flat, t.stack, mark,     polygons};
     for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
         tg_free(b->allocator, temporary[i]);
     return status;

@@ -21,8 +21,10 @@ typedef struct tg_faces
     int *corner;    /* polygons over point indices */
     double *normal; /* npolygon x 4 */
     int *kept;      /* npoint: vertex of the polytope, or -1 */
+    int *link;      /* nlink x 2: point, polygon. The point lies in it and is no corner of it, but one of others */
+    int *loose;     /* nloose x 2: edges of slivers that are in no polygon */
     int npoint, nface;
-    int npolygon; /* so far */
+    int npolygon, nlink, nloose; /* so far */
 } tg_faces;
 
 static inline v4 tg_face_point(const tg_faces *b, int i)
@@ -34,8 +36,8 @@ static inline v4 tg_face_point(const tg_faces *b, int i)
  */
 void *tg_faces_take(tg_faces *b, size_t count, size_t size, tg_status *status);
 
-/* Polygons of the hull of the points: start, corner, normal, npolygon. A point or a segment has none: kept is then 1 at
- * its ends. The caller frees start, corner and normal, whatever the status. */
+/* Polygons of the hull of the points: start, corner, normal, npolygon; links and loose edges. A point or a segment has
+ * none: kept is then 1 at its ends. The caller frees start, corner, normal, link and loose, whatever the status. */
 tg_status tg_find_faces(tg_faces *b);
 
 typedef struct tg_edge
