@@ -58,7 +58,6 @@ typedef struct arrays
     double *vertex, *normal, *ring;
     int *neighbour_start, *neighbour, *polygon_start, *polygon, *around_start, *around, *ring_start, *ring_vertex,
         *start;
-    uint64_t *open;
 } arrays;
 
 static int corners_of(const tg_faces *b)
@@ -66,16 +65,16 @@ static int corners_of(const tg_faces *b)
     return b->npolygon > 0 ? b->start[b->npolygon] : 0;
 }
 
-/* an upper bound: both ways, three for a link; the two of a segment */
+/* an upper bound: sides of polygons and of triangles in them, both ways; the two of a segment */
 static size_t most_edges(const tg_faces *b)
 {
-    return 2 * ((size_t)corners_of(b) + 3 * (size_t)b->nlink + (size_t)b->nloose + 1);
+    return 2 * ((size_t)corners_of(b) + (size_t)b->ninner) + 2;
 }
 
 /* an upper bound: every vertex may leave a block unfilled */
-static size_t most_blocks(int nvertex, size_t nedge)
+static size_t most_blocks(int nvertex, const tg_faces *b)
 {
-    return nvertex <= TG_SCAN ? ((size_t)nvertex + 7) / 8 : nedge / 8 + (size_t)nvertex;
+    return nvertex <= TG_SCAN ? ((size_t)nvertex + 7) / 8 : most_edges(b) / 8 + (size_t)nvertex;
 }
 
 /* about eight cells a vertex, and as many that are not on the octahedron */
@@ -92,31 +91,30 @@ static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nverte
     a->vertex = TG_TAKE(arena, double, 4 * (size_t)nvertex, "vertex");
     a->normal = TG_TAKE(arena, double, 4 * (size_t)npolygon, "normal");
     a->neighbour_start = TG_TAKE(arena, int, nvertex + 1, "neighbour_start");
-    a->neighbour = TG_TAKE(arena, int, most_edges(b), "neighbour");
+    a->neighbour = TG_TAKE(arena, int, 2 * (size_t)ncorner + 2, "neighbour");
     a->polygon_start = TG_TAKE(arena, int, npolygon + 1, "polygon_start");
     a->polygon = TG_TAKE(arena, int, ncorner, "polygon");
     a->around_start = TG_TAKE(arena, int, nvertex + 1, "around_start");
     a->around = TG_TAKE(arena, int, ncorner + b->nlink, "around");
-    size_t blocks = most_blocks(nvertex, most_edges(b));
+    size_t blocks = most_blocks(nvertex, b);
     a->ring_start = TG_TAKE(arena, int, nvertex + 1, "ring_start");
     a->ring = TG_TAKE(arena, double, 24 * blocks, "ring");
     a->ring_vertex = TG_TAKE(arena, int, 8 * blocks, "ring_vertex");
     a->start = TG_TAKE(arena, int, 2 * cells_for(nvertex) * cells_for(nvertex), "start");
-    a->open = TG_TAKE(arena, uint64_t, nvertex / 64 + 1, "open");
 }
 
-/* Polygons around each vertex, of which it is a corner, then those that it is linked to: counted, then placed. */
+/* Polygons around each vertex, those of which it is no corner last: counted, then placed. */
 static void fill_around(const tg_polytope *t, arrays *a, const tg_faces *b)
 {
     int ncorner = t->polygon_start[t->npolygon];
     for (int i = 0; i < ncorner; i++)
         a->around_start[t->polygon[i] + 1]++;
     for (int i = 0; i < b->nlink; i++)
-        a->around_start[b->kept[b->link[2 * i]] + 1]++;
+        a->around_start[b->kept[b->link[i].point] + 1]++;
     for (int v = 0; v < t->nvertex; v++)
         a->around_start[v + 1] += a->around_start[v];
     for (int i = b->nlink - 1; i >= 0; i--) /* backwards: an end moves down to its start */
-        a->around[--a->around_start[b->kept[b->link[2 * i]] + 1]] = b->link[2 * i + 1];
+        a->around[--a->around_start[b->kept[b->link[i].point] + 1]] = b->link[i].polygon;
     for (int p = t->npolygon - 1; p >= 0; p--)
         for (int i = t->polygon_start[p]; i < t->polygon_start[p + 1]; i++)
             a->around[--a->around_start[t->polygon[i] + 1]] = p;
@@ -125,73 +123,45 @@ static void fill_around(const tg_polytope *t, arrays *a, const tg_faces *b)
     a->around_start[t->nvertex] = ncorner + b->nlink;
 }
 
-/* how far x is inside of the side from a to b, seen along n */
-static double inside(v4 n, v4 a, v4 b, v4 x)
+/* Both ways, sorted, once: list[start[v]] .. are joined to v. */
+static void fill_lists(tg_edge *e, int count, tg_edge *sorted, int *bucket, int nvertex, int *start, int *list)
 {
-    v4 side = v4_cross(n, b - a);
-    double length = v4_length(side);
-    return length > 0 ? v4_dot(side, x - a) / length : 0;
-}
-
-/* The triangle between three corners of a polygon, the first corner and two that follow each other, that x lies in. */
-static void triangle_at(const tg_polytope *t, int polygon, v4 x, int corner[3])
-{
-    const int *list = t->polygon + t->polygon_start[polygon];
-    int count = t->polygon_start[polygon + 1] - t->polygon_start[polygon];
-    v4 n = v4_load(t->normal + 4 * (size_t)polygon), a = v4_load(t->vertex + 4 * (size_t)list[0]);
-    double best = -INFINITY;
-    int at = 1;
-    n[3] = 0;
-    for (int i = 1; i + 1 < count; i++)
+    tg_sort_edges(e, count, sorted, bucket, nvertex);
+    int n = 0;
+    for (int i = 0; i < count; i++)
     {
-        v4 b = v4_load(t->vertex + 4 * (size_t)list[i]), c = v4_load(t->vertex + 4 * (size_t)list[i + 1]);
-        double least = fmin(inside(n, a, b, x), fmin(inside(n, b, c, x), inside(n, c, a, x)));
-        at = least > best ? i : at;
-        best = fmax(best, least);
+        if (i > 0 && sorted[i].low == sorted[i - 1].low && sorted[i].high == sorted[i - 1].high)
+            continue;
+        list[n++] = sorted[i].high;
+        start[sorted[i].low + 1] = n;
     }
-    corner[0] = list[0];
-    corner[1] = list[at];
-    corner[2] = list[at + 1];
 }
 
-static int add_edge(tg_edge *e, int count, int u, int v)
+static int join(tg_edge *e, int count, int u, int v)
 {
     e[count] = (tg_edge){u, v, 0};
     e[count + 1] = (tg_edge){v, u, 0};
     return count + 2;
 }
 
-/* Every edge of a polygon both ways, sorted, once. A climb must find up from a vertex into every polygon that the vertex
- * lies in. From a corner it does along the outline, which is convex. A vertex that is no corner has three corners
- * around it as neighbours: whichever way is up, one of them is. */
-static void fill_neighbours(const tg_polytope *t, arrays *a, const tg_faces *b, tg_edge *e, tg_edge *sorted, int *start)
+/* the sides of polygons */
+static int add_sides(const tg_polytope *t, tg_edge *e)
 {
     int count = 0;
     for (int p = 0; p < t->npolygon; p++)
         for (int i = t->polygon_start[p]; i < t->polygon_start[p + 1]; i++)
-            count = add_edge(e, count, t->polygon[i],
-                             t->polygon[i + 1 < t->polygon_start[p + 1] ? i + 1 : t->polygon_start[p]]);
-    for (int i = 0; i < b->nlink; i++)
-    {
-        int corner[3], vertex = b->kept[b->link[2 * i]];
-        triangle_at(t, b->link[2 * i + 1], v4_load(t->vertex + 4 * (size_t)vertex), corner);
-        for (int k = 0; k < 3; k++)
-            count = add_edge(e, count, vertex, corner[k]);
-    }
-    for (int i = 0; i < b->nloose; i++)
-        count = add_edge(e, count, b->kept[b->loose[2 * i]], b->kept[b->loose[2 * i + 1]]);
-    if (t->npolygon == 0 && t->nvertex == 2)
-        count = add_edge(e, count, 0, 1);
-    tg_sort_edges(e, count, sorted, start, t->nvertex);
-    e = sorted;
-    int n = 0;
-    for (int i = 0; i < count; i++)
-    {
-        if (i > 0 && e[i].low == e[i - 1].low && e[i].high == e[i - 1].high)
-            continue;
-        a->neighbour[n++] = e[i].high;
-        a->neighbour_start[e[i].low + 1] = n;
-    }
+            count = join(e, count, t->polygon[i],
+                         t->polygon[i + 1 < t->polygon_start[p + 1] ? i + 1 : t->polygon_start[p]]);
+    return t->npolygon == 0 && t->nvertex == 2 ? join(e, count, 0, 1) : count;
+}
+
+/* The sides of the triangles in polygons: triangles are a convex surface, polygons only nearly so, and a corner of one
+ * may lie on the side of another. */
+static int add_inner(const tg_faces *b, tg_edge *e, int count)
+{
+    for (int i = 0; i < b->ninner; i++)
+        count = join(e, count, b->kept[b->inner[i].low], b->kept[b->inner[i].high]);
+    return count;
 }
 
 /* Appends the vertices list[0 .. count - 1] (NULL: 0, 1, ...) as blocks of eight; returns the number of blocks. */
@@ -208,7 +178,7 @@ static int fill_ring(const tg_polytope *t, arrays *a, int block, const int *list
     return block;
 }
 
-static void fill_rings(const tg_polytope *t, arrays *a)
+static void fill_rings(const tg_polytope *t, arrays *a, const int *start, const int *list)
 {
     if (t->nvertex <= TG_SCAN)
     {
@@ -216,11 +186,7 @@ static void fill_rings(const tg_polytope *t, arrays *a)
         return;
     }
     for (int v = 0; v < t->nvertex; v++)
-    {
-        const int *list = t->neighbour + t->neighbour_start[v];
-        a->ring_start[v + 1] =
-            fill_ring(t, a, a->ring_start[v], list, t->neighbour_start[v + 1] - t->neighbour_start[v]);
-    }
+        a->ring_start[v + 1] = fill_ring(t, a, a->ring_start[v], list + start[v], start[v + 1] - start[v]);
 }
 
 /* the farthest vertex along d, from a start */
@@ -229,13 +195,13 @@ static int climb(const tg_polytope *t, v4 d, int start)
     for (int best = start;; start = best)
     {
         double most = v4_dot(d, v4_load(t->vertex + 4 * (size_t)start));
-        for (int i = t->neighbour_start[start]; i < t->neighbour_start[start + 1]; i++)
+        for (int i = 8 * t->ring_start[start]; i < 8 * t->ring_start[start + 1]; i++)
         {
-            double along = v4_dot(d, v4_load(t->vertex + 4 * (size_t)t->neighbour[i]));
+            double along = v4_dot(d, v4_load(t->vertex + 4 * (size_t)t->ring_vertex[i]));
             if (along > most)
             {
                 most = along;
-                best = t->neighbour[i];
+                best = t->ring_vertex[i];
             }
         }
         if (best == start)
@@ -252,14 +218,6 @@ static void fill_starts(const tg_polytope *t, arrays *a)
         v4 d = v4_set(x, y, z <= 0 ? 0 : i < n * n ? -z : z, 0);
         a->start[i] = vertex = climb(t, d, vertex);
     }
-}
-
-/* Around a closed vertex there are as many polygons as edges. */
-static void fill_open(const tg_polytope *t, arrays *a)
-{
-    for (int v = 0; v < t->nvertex; v++)
-        if (t->neighbour_start[v + 1] - t->neighbour_start[v] != t->around_start[v + 1] - t->around_start[v])
-            a->open[v / 64] |= (uint64_t)1 << v % 64;
 }
 
 /* Numbers the points that are corners of a polygon (or, without polygons, those marked), in the order of the input. */
@@ -283,12 +241,14 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
     arena = (tg_arena){.capacity = arena.used, .base = tg_faces_take(b, arena.used, 1, &status)};
     size_t nedge = most_edges(b);
     tg_edge *e = tg_faces_take(b, 2 * nedge, sizeof *e, &status);
-    int *start = tg_faces_take(b, (size_t)nvertex + 1, sizeof *start, &status);
+    int *start = tg_faces_take(b, 2 * (size_t)nvertex + 2, sizeof *start, &status);
+    int *list = tg_faces_take(b, nedge, sizeof *list, &status);
     if (status != TG_OK)
     {
         tg_free(b->allocator, arena.base);
         tg_free(b->allocator, e);
         tg_free(b->allocator, start);
+        tg_free(b->allocator, list);
         return status;
     }
     place(&arena, polytope, &a, nvertex, b);
@@ -307,8 +267,7 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
                        .ring = a.ring,
                        .ring_vertex = a.ring_vertex,
                        .cells = cells_for(nvertex),
-                       .start = a.start,
-                       .open = a.open};
+                       .start = a.start};
     for (int i = 0; i < b->npoint; i++)
         if (b->kept[i] >= 0)
         {
@@ -323,13 +282,15 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
         memcpy(a.polygon_start, b->start, ((size_t)b->npolygon + 1) * sizeof *b->start);
         memcpy(a.normal, b->normal, 4 * (size_t)b->npolygon * sizeof *b->normal);
     }
+    int *bucket = start + nvertex + 1, count = add_sides(t, e);
     fill_around(t, &a, b);
-    fill_neighbours(t, &a, b, e, e + nedge, start);
-    fill_rings(t, &a);
+    fill_lists(e, count, e + nedge, bucket, nvertex, a.neighbour_start, a.neighbour);
+    fill_lists(e, add_inner(b, e, count), e + nedge, bucket, nvertex, start, list);
+    fill_rings(t, &a, start, list);
     fill_starts(t, &a);
-    fill_open(t, &a);
     tg_free(b->allocator, e);
     tg_free(b->allocator, start);
+    tg_free(b->allocator, list);
     return TG_OK;
 }
 
@@ -359,9 +320,9 @@ tg_status tg_polytope_of_mesh(const tg_allocator *allocator, const double *verte
         status = tg_find_faces(&b);
     if (status == TG_OK)
         status = assemble(&b, polytope);
-    void *const temporary[] = {b.start, b.corner, b.normal, b.link, b.loose, b.kept};
-    for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
-        tg_free(allocator, temporary[i]);
+    tg_drop_faces(&b);
+    tg_free(allocator, b.kept);
+    tg_free(allocator, b.welded);
     return status;
 }
 

@@ -2,8 +2,6 @@
 #ifndef TG_MODEL_POLYTOPE_H
 #define TG_MODEL_POLYTOPE_H
 
-#include <stdint.h>
-
 #include "tangere/base.h"
 
 /* Combinatorics do not change when the vertices are scaled along the axes by numbers that are not zero, so one
@@ -21,11 +19,11 @@ typedef struct tg_polytope
     const int *polygon;         /* vertices of a face, counter-clockwise from outside; coplanar triangles are merged */
     const double *normal;       /* npolygon x 4: unit outward normal (unscaled), and its largest n.x */
     const int *around_start;    /* nvertex + 1 */
-    const int *around;          /* polygons at a vertex */
+    const int *around;          /* polygons at a vertex: it is a corner, or lies on a side */
 
     /* What a search for the farthest vertex compares, eight at a time: of polytopes with up to TG_SCAN vertices all
-     * of them, one ring; of others a ring for each vertex, its neighbours. The last block of a ring repeats its
-     * first vertex where it is not full. */
+     * of them, one ring; of others a ring for each vertex, its neighbours and all corners of polygons that it lies in
+     * and is no corner of. The last block of a ring repeats its first vertex where it is not full. */
     const int *ring_start;  /* blocks of ring i: ring_start[i] .. ring_start[i + 1] */
     const double *ring;     /* block x 24: x of eight vertices, y, z; 32-byte aligned */
     const int *ring_vertex; /* block x 8 */
@@ -36,8 +34,7 @@ typedef struct tg_polytope
     const int *start; /* 2 x cells x cells */
 
     /* Where there are cells, what tells that a vertex is farther than all others because it is than its neighbours. */
-    double radius;        /* of the ball around the origin that holds all vertices */
-    const uint64_t *open; /* bits: polygons around the vertex leave a gap (points that are one but for rounding) */
+    double radius; /* of the ball around the origin that holds all vertices */
 } tg_polytope;
 
 enum
