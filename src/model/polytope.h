@@ -22,8 +22,8 @@ typedef struct tg_polytope
     const int *around;          /* polygons at a vertex: it is a corner, or lies on a side */
 
     /* What a search for the farthest vertex compares, eight at a time: of polytopes with up to TG_SCAN vertices all
-     * of them, one ring; of others a ring for each vertex, its neighbours and all corners of polygons that it lies in
-     * and is no corner of. The last block of a ring repeats its first vertex where it is not full. */
+     * of them, one ring; of others a ring for each vertex, its neighbours and those along sides of the triangles that
+     * polygons were made of. The last block of a ring repeats its first vertex where it is not full. */
     const int *ring_start;  /* blocks of ring i: ring_start[i] .. ring_start[i + 1] */
     const double *ring;     /* block x 24: x of eight vertices, y, z; 32-byte aligned */
     const int *ring_vertex; /* block x 8 */
@@ -55,10 +55,11 @@ static inline int tg_polytope_cell(const tg_polytope *t, double x, double y, dou
  * 2 k along - axis k. */
 extern const tg_polytope tg_unit_cube;
 
-/* The hull of nvertex x 3 numbers, in one block from the allocator. Points that are within 1e-9 of their extent of a
- * plane, a line or a point give a flat hull. Triangles are one polygon where their normals agree to 1e-4 rad and
- * their corners lie within 1e-7 of the extent in one plane (slivers: the corners alone decide); what that moves is
- * below those 1e-7. */
+/* The hull of nvertex x 3 numbers, in one block from the allocator. Nothing is kept apart by less than 1e-7 of the
+ * extent: of points as near to each other the first is taken; points that are as near to a plane, a line or a point
+ * give a flat hull; a corner as near to the outline of a polygon, or of triangles that are one polygon, is none.
+ * Triangles are one polygon where their normals agree to 1e-4 rad (those that are too thin to have one: wherever they
+ * lie) and their corners lie in one plane. */
 tg_status tg_polytope_create(const tg_allocator *allocator, const double *vertex, int nvertex, tg_polytope **polytope,
                              tg_error *error);
 

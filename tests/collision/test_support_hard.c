@@ -273,6 +273,31 @@ static void check_guesses(const tg_polytope *t, v4 d)
     }
 }
 
+static double thickness(const tg_polytope *t)
+{
+    double least = INFINITY;
+    for (int p = 0; p < t->npolygon; p++)
+    {
+        v4 n = v4_load3(t->normal + 4 * (size_t)p);
+        least = fmin(least, most_of(t, n) + most_of(t, -n));
+    }
+    return least;
+}
+
+/* A vertex that lies in the plane of a polygon knows one that looks there, this or another beside it. */
+static void check_known(const tg_polytope *t, int polygon, double slack)
+{
+    v4 n = v4_load3(t->normal + 4 * (size_t)polygon);
+    for (int v = 0; v < t->nvertex; v++)
+    {
+        double most = -1;
+        for (int k = t->around_start[v]; k < t->around_start[v + 1]; k++)
+            most = fmax(most, v4_dot(n, v4_load3(t->normal + 4 * (size_t)t->around[k])));
+        if (v4_dot(n, vertex_at(t, v)) >= t->normal[4 * (size_t)polygon + 3] - slack)
+            assert_true(most > 0.99);
+    }
+}
+
 /* Merging may leave out what rises 1e-7 of the extent, once in a plane and once in its outline; climbs lose rounding, over
  * the least distance of two vertices, 1e-7 as well. */
 static void check(test_random *r, const cloud *c)
@@ -288,6 +313,8 @@ static void check(test_random *r, const cloud *c)
         assert_true(climbs(t, d, k % 5, 5) <= 1e-15 / 1e-7 * (extent + far));
         check_guesses(t, d);
     }
+    for (int p = 0; p < t->npolygon && thickness(t) > 1e-3 * extent; p++) /* not plates: 1e-4 rad is one plane */
+        check_known(t, p, 1e-15 * (extent + far));
     for (int v = 0; v < t->nvertex && t->cells > 0; v++)
         assert_true(corners_of_cone(t, v, extent + far) <= 1e-15 / 1e-7 * (extent + far));
     tg_polytope_destroy(NULL, t);
