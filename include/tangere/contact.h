@@ -25,6 +25,12 @@ TG_API tg_status tg_collide_derivatives(const tg_model *m, tg_work *w, const dou
                                         tg_contact *contact, int capacity, int *count, double *dpoint, double *dnormal,
                                         double *ddistance);
 
+/* The gap between two geoms that may collide, as a step sees it (m): the smallest distance of their contact points, at
+ * any distance, less the margin of the pair. A step closes a gap to 0 at most, and pushes out a negative one. dgap (nv,
+ * may be NULL): its derivative by q. TG_ERR_VALUE where they never collide. */
+TG_API tg_status tg_gap(const tg_model *m, tg_work *w, const double *q, int geom1, int geom2, double *gap,
+                        double *dgap);
+
 /* ---- contacts from outside ---- */
 
 /* A contact found outside of the library. It is fixed in the world: derivatives with respect to q are those with the

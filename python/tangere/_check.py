@@ -106,7 +106,7 @@ class CheckResult:
             f"  {'by':<22} {'compared':>8} {'error':>9}  worst entry: derivative, differences",
         ]
         for name, by in list(self.masked.items())[:2]:
-            lines.insert(-1, f"  {name} cannot matter: in every contact of its geom {by} counts")
+            lines.insert(-1, f"  {name} cannot matter: in every contact of its geom another counts ({by})")
         if len(self.masked) > 2:
             lines.insert(-1, f"  ... and {len(self.masked) - 2} more parameters cannot matter")
         for g in sorted(self.groups, key=lambda g: -g.error):
@@ -139,6 +139,7 @@ def check(
     if impact not in ("end", "within"):
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     found = model._check(states, seed, model._chosen(params), progress, int(impact == "within"), law)
+    found["masked"] = model.masked(params)
     found["modes"] = {mode: CheckModes(*row) for mode, row in found["modes"].items()}
     found["groups"] = tuple(CheckGroup(*row) for row in found["groups"])
     return CheckResult(**found)

@@ -40,45 +40,24 @@ static PyObject *modes_of(const tg_check_result *r)
     return modes;
 }
 
-/* names of parameters that cannot matter, and of what counts in their place */
-static PyObject *masked_of(const tg_model *m, const tg_check_options *options)
+static PyObject *result_of(const tg_check_result *r)
 {
-    PyObject *dict = PyDict_New();
-    for (int i = 0; dict != NULL && i < options->nindex; i++)
-    {
-        char name[256], other[256];
-        int by = -1;
-        tg_param_masked(m, options->params, options->index[i], &by, NULL);
-        if (by < 0)
-            continue;
-        tg_param_name(m, options->index[i], false, name, sizeof name, NULL);
-        tg_param_name(m, by, false, other, sizeof other, NULL);
-        PyObject *text = PyUnicode_FromString(other);
-        if (text == NULL || PyDict_SetItemString(dict, name, text) < 0)
-            Py_CLEAR(dict);
-        Py_XDECREF(text);
-    }
-    return dict;
-}
-
-static PyObject *result_of(const tg_check_result *r, PyObject *masked)
-{
-    return Py_BuildValue(
-        "{sNsisNsNsNsNsNsdslslslslslslslsdslsdsdsNsisdsN}", "passed", PyBool_FromLong(r->passed), "states", r->states,
-        "labels",
-        Py_BuildValue("{sisisi}", "exact", r->labels[TG_LABEL_EXACT], "one-sided", r->labels[TG_LABEL_ONE_SIDED],
-                      "regularised", r->labels[TG_LABEL_REGULARISED]),
-        "not_exact",
-        Py_BuildValue("{sisisi}", "own", r->not_exact[TG_CHECK_OWN], "nudged", r->not_exact[TG_CHECK_NUDGED], "soft",
-                      r->not_exact[TG_CHECK_SOFT]),
-        "left_out",
-        Py_BuildValue("{sisisisi}", "one-sided", r->left_out[TG_LABEL_ONE_SIDED], "regularised",
-                      r->left_out[TG_LABEL_REGULARISED], "unsolved", r->unsolved, "refused", r->refused),
-        "modes", modes_of(r), "groups", groups_of(r), "states_skipped", r->states_skipped, "compared", r->compared,
-        "unresolved", r->unresolved, "switched", r->switched, "tied", r->tied, "outside", r->outside, "kinked",
-        r->kinked, "refined", r->refined, "skipped", r->skipped, "infinite", r->infinite, "jvp", r->jvp, "jacobian",
-        r->jacobian, "implicit_actuators", PyBool_FromLong(r->implicit_actuators), "overlaps", r->overlaps, "deepest",
-        r->deepest, "masked", masked);
+    return Py_BuildValue("{sNsisNsNsNsNsNsdslslslslslslslsdslsdsdsNsisd}", "passed", PyBool_FromLong(r->passed),
+                         "states", r->states, "labels",
+                         Py_BuildValue("{sisisi}", "exact", r->labels[TG_LABEL_EXACT], "one-sided",
+                                       r->labels[TG_LABEL_ONE_SIDED], "regularised", r->labels[TG_LABEL_REGULARISED]),
+                         "not_exact",
+                         Py_BuildValue("{sisisi}", "own", r->not_exact[TG_CHECK_OWN], "nudged",
+                                       r->not_exact[TG_CHECK_NUDGED], "soft", r->not_exact[TG_CHECK_SOFT]),
+                         "left_out",
+                         Py_BuildValue("{sisisisi}", "one-sided", r->left_out[TG_LABEL_ONE_SIDED], "regularised",
+                                       r->left_out[TG_LABEL_REGULARISED], "unsolved", r->unsolved, "refused",
+                                       r->refused),
+                         "modes", modes_of(r), "groups", groups_of(r), "states_skipped", r->states_skipped, "compared",
+                         r->compared, "unresolved", r->unresolved, "switched", r->switched, "tied", r->tied, "outside",
+                         r->outside, "kinked", r->kinked, "refined", r->refined, "skipped", r->skipped, "infinite",
+                         r->infinite, "jvp", r->jvp, "jacobian", r->jacobian, "implicit_actuators",
+                         PyBool_FromLong(r->implicit_actuators), "overlaps", r->overlaps, "deepest", r->deepest);
 }
 
 /* ---- the call ---- */
@@ -126,7 +105,7 @@ static PyObject *check(PyObject *object, PyObject *args)
     if (status != TG_OK && !PyErr_Occurred())
         tg_py_raise(status, error.message);
     else if (!PyErr_Occurred())
-        out = result_of(result, masked_of(self->m, &options));
+        out = result_of(result);
     Py_DECREF(params);
     PyMem_Free(result);
     return out;

@@ -166,6 +166,29 @@ static PyObject *collide_derivatives(PyObject *self, PyObject *args)
     return collide_with(self, args, true);
 }
 
+static PyObject *gap(PyObject *object, PyObject *args)
+{
+    tg_py_model *self = (tg_py_model *)object;
+    PyObject *given, *out = NULL;
+    int geom1, geom2;
+    tg_py_loan loan;
+    if (!PyArg_ParseTuple(args, "iiO", &geom1, &geom2, &given))
+        return NULL;
+    PyArrayObject *q = tg_py_input(given, "q", self->size.nq);
+    npy_intp shape[1] = {self->size.nv};
+    PyObject *slope = q == NULL ? NULL : PyArray_SimpleNew(1, shape, NPY_DOUBLE);
+    if (slope != NULL && tg_py_borrow(self, &loan))
+    {
+        double value, *to = PyArray_DATA((PyArrayObject *)slope);
+        tg_status status = tg_gap(self->m, loan.work, PyArray_DATA(q), geom1, geom2, &value, to);
+        out = status == TG_OK ? Py_BuildValue("dO", value, slope) : tg_py_raise(status, tg_work_message(loan.work));
+        tg_py_give_back(self, &loan);
+    }
+    Py_XDECREF(slope);
+    Py_XDECREF(q);
+    return out;
+}
+
 /* ---- shapes without a model ---- */
 
 static const char hull_name[] = "tangere.hull";
@@ -258,6 +281,7 @@ static PyObject *distance(PyObject *module, PyObject *args)
 
 static PyMethodDef model_methods[] = {
     {"_collide", collide, METH_VARARGS, "_collide($self, q, margin, /)\n--\n\nThe columns of Contacts."},
+    {"_gap", gap, METH_VARARGS, "_gap($self, geom1, geom2, q, /)\n--\n\nA gap and its derivative."},
     {"_collide_derivatives", collide_derivatives, METH_VARARGS,
      "_collide_derivatives($self, q, margin, /)\n--\n\nThe columns of Contacts, and those of ContactDerivatives."},
 };

@@ -373,6 +373,28 @@ static PyObject *param_names(PyObject *self, PyObject *arg)
     return list;
 }
 
+/* names of parameters that cannot matter, of those at some positions, and of what counts in their place */
+static PyObject *param_masked(PyObject *object, PyObject *arg)
+{
+    tg_py_model *self = (tg_py_model *)object;
+    PyArrayObject *index = (PyArrayObject *)PyArray_FROM_OTF(arg, NPY_INT, NPY_ARRAY_IN_ARRAY);
+    PyObject *dict = index == NULL ? NULL : PyDict_New();
+    for (npy_intp i = 0; dict != NULL && i < PyArray_SIZE(index); ++i)
+    {
+        int at = ((const int *)PyArray_DATA(index))[i], by = -1;
+        tg_param_masked(self->m, params_of(self->params), at, &by, NULL);
+        if (by < 0)
+            continue;
+        PyObject *name = param_name(self->m, at, false), *other = param_name(self->m, by, false);
+        if (name == NULL || other == NULL || PyDict_SetItem(dict, name, other) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(name);
+        Py_XDECREF(other);
+    }
+    Py_XDECREF(index);
+    return dict;
+}
+
 /* [(name, offset, size), ...] of all slices */
 static PyObject *param_slices(PyObject *self, PyObject *unused)
 {
@@ -728,6 +750,8 @@ static PyMethodDef model_methods[] = {
     {"_param_match", param_match, METH_O,
      "_param_match($self, pattern, /)\n--\n\nPositions of all numbers that match a pattern, or None."},
     {"_param_names", param_names, METH_O, "_param_names($self, index, /)\n--\n\nNames of the numbers at positions."},
+    {"_param_masked", param_masked, METH_O,
+     "_param_masked($self, index, /)\n--\n\nThose that cannot matter, and what counts in their place, by name."},
     {"_param_slices", param_slices, METH_NOARGS, "_param_slices($self, /)\n--\n\n(name, offset, size) of all fields."},
     {"_structure", model_structure, METH_NOARGS, "_structure($self, /)\n--\n\nThe structure arrays, by name."},
     {"_stable_dt", model_stable_dt, METH_NOARGS,

@@ -173,8 +173,8 @@ PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_
 {
     tg_py_stepper *self = (tg_py_stepper *)object;
     const tg_sizes *n = &self->model->size;
-    if (nargs != 3)
-        return PyErr_Format(PyExc_TypeError, "rollout_vjp() takes 3 arguments, got %zd", nargs);
+    if (nargs != 4)
+        return PyErr_Format(PyExc_TypeError, "rollout_vjp() takes 4 arguments, got %zd", nargs);
     if (!tg_py_stepper_idle(self) || !has_tape(self))
         return NULL;
     npy_intp rows = self->steps + 1, held = self->rows;
@@ -183,7 +183,7 @@ PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_
     tg_label label = {0};
     tg_py_argument given[3] = {
         {"gq", rows * n->nv, &out.q, NULL}, {"gv", rows * n->nv, &out.v, NULL}, {"gact", rows * n->na, &out.act, NULL}};
-    npy_intp wrenches = self->wrench != NULL ? held : 0; /* where there were none nobody asks */
+    npy_intp wrenches = self->wrench != NULL || args[3] == Py_True ? held : 0;
     npy_intp contacts = self->contacts != NULL ? PyArray_SIZE(self->contacts) : 0;
     const tg_py_field fields[9] = {
         {&in.q, n->nv, 0, 1},    {&in.v, n->nv, 0, 1},           {&in.act, n->na, 0, 1},

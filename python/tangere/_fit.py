@@ -15,7 +15,7 @@ from tangere._errors import Error, unknown_name
 from tangere._fit_result import FitResult
 from tangere._fit_statistics import RANK, loss_of, statistics_of
 from tangere._fit_unknowns import Unknown, by_name, dofs_of, of_params
-from tangere._shoot import Layout, Shooter, make_segments
+from tangere._shoot import Layout, Segment, Shooter, make_segments, velocity_is_measured
 from tangere.logs import Log, logs_of
 from tangere.model import Model
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
@@ -35,6 +35,7 @@ class Task:
         self.layout = self._layout(options)
         segments = make_segments(m, logs, self.dt, options["horizon"], options["stride"])
         self._note_windows(len(segments), options["horizon"], options["stride"])
+        self._note_velocities(segments)
         channels = options["channels"] or sorted({name for log in logs for name in log.channels})
         for name in channels:
             if not any(name in log.channels for log in logs):
@@ -52,6 +53,18 @@ class Task:
             left = sum(len(range(0, max(1, len(log) - horizon), step)) for log in self.logs) - count
             if left:
                 self.notes.append(f"{left} windows are left out: the state at their first row is not measured")
+
+    def _note_velocities(self, segments: list[Segment]) -> None:
+        """Of starts whose velocity is neither measured nor unknown: differences are that of half a row later."""
+        if len(self.layout.v_dofs) == self.m.nv:
+            return
+        count = sum(not velocity_is_measured(self.m, self.logs[s.log], s.row) for s in segments)
+        if count:
+            self.notes.append(
+                f"the velocity at the start of {count} of {len(segments)} trajectories or windows is not measured: it "
+                "is the difference of the first rows, which is off by half a row's acceleration; give v, Log.start, "
+                'or initial="v"'
+            )
 
     def _layout(self, options: dict[str, Any]) -> Layout:
         m = self.m
@@ -204,21 +217,32 @@ class Task:
                 costs.append(float(tried @ tried))
                 if costs[-1] < cost * (1 - 1e-9):
                     cost, best = costs[-1], x[i]
+            hint = self.masked_by(self.m, i)
             if best != base:
                 self.notes.append(
                     f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
-                    f"0); the fit began at {best:g} instead, the best of {len(ways)} values tried"
+                    f"0{hint}); the fit began at {best:g} instead, the best of {len(ways)} values tried"
                 )
                 self.x[i] = best
             elif costs and max(abs(c - float(r @ r)) for c in costs) <= 1e-9 * float(r @ r):
                 self.notes.append(
                     f"the data do not depend on {self.names[i]}, at its start {base:g} or at {len(ways)} other values"
+                    + hint
                 )
             else:
                 self.notes.append(
                     f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
-                    "0), and none of the other values tried is better"
+                    f"0{hint}), and none of the other values tried is better"
                 )
+
+    def masked_by(self, m: Model, i: int) -> str:
+        """Of an unknown that cannot matter to m: what counts in its place."""
+        names = [name for name, _ in self.unknowns[i].entries] if self.unknowns[i].kind == "param" else []
+        masked = m.masked(names) if names else {}
+        single = m.params.index(names) if names else []
+        if not masked or len(masked) < len(single):
+            return ""
+        return f"; in every contact of its geom another counts ({next(iter(masked.values()))})"
 
     def estimate_noise(self) -> float:
         """New standard deviations from residuals; returns the largest relative change."""
@@ -494,6 +518,8 @@ def _result(  # noqa: PLR0917
                 task.notes.append(
                     f"{task.names[i]} ended at its {word} bound {bound:g}: its standard error does not allow for that"
                 )
+        if masker := task.masked_by(m, i):
+            task.notes.append(f"{task.names[i]} ended at {x[i]:g}, where it cannot matter{masker}")
     if not optimum.converged or optimum.stop == "no step lowers the cost":
         task.notes.append(f"the search ended before a minimum: {optimum.stop}")
     shooter = task.shooter

@@ -43,7 +43,7 @@ class _Pose:
         fixed: Sequence[int],
     ) -> None:
         self.m, self.q, self.manifold = m, q, Manifold(m)
-        self.touch = [tuple(sorted(m._geom_index(g) for g in pair)) for pair in touch]
+        self.touch = [tuple(sorted(m.index("geom", g) for g in pair)) for pair in touch]
         self.sites = {name: np.asarray(point, np.float64) for name, point in sites.items()}
         self.com, self.fixed = com, list(fixed)
         self.open: list[tuple[int, int]] = []

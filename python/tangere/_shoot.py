@@ -115,6 +115,15 @@ def start_of(manifold: Manifold, m: Model, log: Log, row: int) -> tuple[Array, A
     return q[row], manifold.difference(q[row], q[after]) / (log.time[after] - log.time[row])
 
 
+def velocity_is_measured(m: Model, log: Log, row: int) -> bool:
+    """Whether start_of has v from the log."""
+    if row == 0 and log.start is not None:
+        return True
+    v = log.channels.get("v")
+    v = _joints(m, log, ".v") if v is None else v
+    return v is not None and bool(np.isfinite(v[row]).all())
+
+
 def _joints(m: Model, log: Log, ending: str) -> Array | None:
     names = [f"joint.{name or f'#{j}'}{ending}" for j, name in enumerate(m.names("joint"))]
     if m.nq != m.nv or any(name not in log.channels for name in names):

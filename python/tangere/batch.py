@@ -444,8 +444,9 @@ class Batch(Strict):
         """
         m, n = self._model, self._n
         if isinstance(controls, int | np.integer):
-            rows, u = -(-int(controls) // hold) if hold > 0 else 0, None
-            steps = int(controls) if steps is None else steps
+            controls = whole_number("controls", controls, 1)
+            rows, u = -(-controls // whole_number("hold", hold, 1)), None
+            steps = controls if steps is None else steps
         else:
             rows = np.shape(controls)[1] if np.ndim(controls) == 3 else -1
             u = _array("controls", controls, (n, rows, m.nu))

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere._errors import Error
+from tangere._names import real_number, unknown_keyword, whole_number
 from tangere.enums import JointType, Transmission
 from tangere.model import Model
+from tangere.options import StepOptions
 from tangere.rollout import rollout
-from tangere.sim import Label
+from tangere.sim import Label, _worst
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from tangere.options import StepOptions
 
 Array = NDArray[np.float64]
 
@@ -46,22 +46,25 @@ def linearise(  # noqa: PLR0917  (the order in which the arguments are known)
     **options: Unpack[StepOptions],
 ) -> Linear:
     """A, B, c of a step, or of several with the same controls, in the tangent space."""
+    for name in options:
+        if name not in (*StepOptions.__annotations__, "solver"):
+            known = ["dt", "steps", "solver", *StepOptions.__annotations__]
+            raise unknown_keyword("tangere.Model.linearise", name, known)
     v = np.zeros(m.nv) if v is None else np.asarray(v, np.float64)
     act = np.zeros(m.na) if act is None else np.asarray(act, np.float64)
     row = np.zeros(m.nu) if u is None else np.asarray(u, np.float64)
-    r = rollout(m, q, v, row[None], dt, act0=act, hold=int(steps), **options)
+    r = rollout(m, q, v, row[None], dt, act0=act, hold=whole_number("steps", steps, 1), **options)
     n = 2 * m.nv + m.na
-    A, B, label = np.eye(n), np.zeros((n, m.nu)), None
+    A, B, labels = np.eye(n), np.zeros((n, m.nu)), []
     for k in range(len(r)):
         j = r.step_jacobian(k)
         one = np.block(
             [[j.dq_dq, j.dq_dv, j.dq_dact], [j.dv_dq, j.dv_dv, j.dv_dact], [j.dact_dq, j.dact_dv, j.dact_dact]]
         )
         A, B = one @ A, one @ B + np.vstack([j.dq_du, j.dv_du, j.dact_du])
-        worse = label is None or (j.label.kind != "exact") > (label.kind != "exact") or j.label.margin < label.margin
-        label = j.label if worse else label
+        labels.append(j.label)
     c = np.concatenate([m.difference(r.q[0], r.q[-1]), r.v[-1] - r.v[0], r.act[-1] - r.act[0]])
-    return Linear(A, B, c, label)
+    return Linear(A, B, c, _worst(labels))
 
 
 def static_control(
@@ -81,6 +84,7 @@ def static_control(
     Gauss-Newton on v+ = 0 from v = 0, with the exact dv+/du, halved where a step does not help. tolerance: m/s, rad/s.
     Refused where no controls do.
     """
+    real_number("tolerance", tolerance)
     u = _idle_control(m, np.asarray(q, np.float64)) if guess is None else np.array(guess, np.float64)
 
     def step_from(controls: Array) -> tuple[Any, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
-from tangere._errors import Error, ModelWarning, UnknownNameError, unknown_name
+from tangere._errors import ModelWarning, UnknownNameError, unknown_name
 from tangere._names import Strict, no_attribute, real_number, told
 from tangere.enums import ReportKind
 from tangere.params import Params
@@ -106,6 +106,14 @@ class Model(Strict, _core.Model):
         """Names of the single numbers whose parameter matches a pattern, in the order of the vector."""
         return self._param_names(self.params.index(pattern))
 
+    def masked(self, params: str | int | Iterable[str | int] = "*") -> dict[str, str]:
+        """Parameters that cannot matter at their current values, each with the one that counts in its place.
+
+        Of two geoms in contact the larger friction and restitution counts, or that of the higher priority, or that of
+        their declared pair. A parameter that counts in no contact of its geom has derivative 0, and no data show it.
+        """
+        return self._param_masked(self.params.index(params))
+
     def param_slices(self) -> list[ParamSlice]:
         """All fields of the parameter vector: (name, offset, size)."""
         return [ParamSlice(*entry) for entry in self._param_slices()]
@@ -183,18 +191,8 @@ class Model(Strict, _core.Model):
         The distance less the margins of the two geoms (or of their declared pair); a step closes a positive gap to 0 at
         most and corrects a negative one. With several contact points, the smallest gap is returned.
         """
-        pair = sorted(self._geom_index(g) for g in (geom1, geom2))
-        contacts, _, _, slopes = self.collide_derivatives(q, 1e3)
-        mine = np.flatnonzero((contacts.geom1 == pair[0]) & (contacts.geom2 == pair[1]))
-        if mine.size == 0:
-            raise Error(
-                f"geoms {geom1!r} and {geom2!r} do not collide, or are more than 1 km apart", "value out of domain"
-            )
-        at = mine[np.argmin(contacts.gap[mine])]
-        return Gap(float(contacts.gap[at]), slopes[at])
-
-    def _geom_index(self, geom: str | int) -> int:
-        return self.index("geom", geom) if isinstance(geom, str) else range(self.ngeom)[geom]
+        first, second = self.index("geom", geom1), self.index("geom", geom2)
+        return Gap(*self._gap(first, second, q))
 
     # ---- the model as a whole ----
 

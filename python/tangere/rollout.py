@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import Error
-from tangere._names import real_numbers, whole_number
+from tangere._names import real_number, real_numbers, told, whole_number
 from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
-from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
+from tangere.sim import _KINDS, Jacobian, Label, StepContacts, _jacobian, _stepper, _worst
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_KINDS = ("exact", "one-sided", "regularised")  # tg_label_kind
 _TAPES = ("all", "checkpoints", "none")  # tg_tape_kind
 
 
@@ -187,6 +186,7 @@ class Rollout:
 
     # ---- reverse and forward mode ----
 
+    @told(q="gq", v="gv", act="gact")
     def vjp(
         self,
         gq: ArrayLike | None = None,
@@ -201,12 +201,9 @@ class Rollout:
         states of these gradients, one (gq (nv)) or several (gq (k, nv)); negative ones count from the end: `r.vjp(gq=g,
         at=-1)`.
         """
-        nv, na = self.v.shape[1], self.act.shape[1]
-        given = (self._of_states(name, g, n, at) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
-        q, v, act, u, tau, wrench, dt, params, contact, label = self._stepper.rollout_vjp(*given)
-        wrench = wrench.reshape(len(wrench), self._model.nbody, 6)
-        return RolloutGradient(q, v, act, u, tau, wrench, float(dt[0]), params, Label(*label), contact)
+        return self._gradient(gq, gv, gact, at)
 
+    @told(q="q0", v="v0", act="act0", u="controls")
     def jvp(
         self,
         q0: ArrayLike | None = None,
@@ -233,7 +230,7 @@ class Rollout:
             "tau": (tau, (rows, m.nv)), "wrench": (wrench, (rows, m.nbody, 6)), "dt": (dt, ()),
             "params": (params, (m.nparams,)), "contact": (contact, (self._given, GIVEN_NUMBERS)),
         }  # fmt: skip
-        arrays = {name: (np.asarray(x, np.float64), shape) for name, (x, shape) in shapes.items() if x is not None}
+        arrays = {name: (real_numbers(name, x), shape) for name, (x, shape) in shapes.items() if x is not None}
         counts = {name: len(x) for name, (x, shape) in arrays.items() if x.ndim == len(shape) + 1}
         if len(set(counts.values())) > 1:
             raise ValueError(f"jvp: numbers of changes differ: {counts}")
@@ -268,11 +265,13 @@ class Rollout:
         last. wrt: "q0", "v0", "act0", "u", "tau", "wrench" (of all rows, one after the other), "dt", "params:pattern",
         or a dict of parameters that change together (see `sensitivity`); one of these or a list.
         """
-        states = [range(len(self.v))[i] for i in ([at] if isinstance(at, int | np.integer) else at)]
-        entries = [wrt] if isinstance(wrt, str | Mapping) else list(wrt)
+        states = self._states(at)
+        entries = _several(wrt)
         parts = [(str(entry), *self._inputs(entry)) for entry in entries]
         columns, end = {}, 0
         for name, count, _, _ in parts:
+            if name in columns:
+                raise ValueError(f"wrt: {name} is there twice")
             columns[name] = slice(end, end + count)
             end += count
         outputs = [self._outputs(of, i) for i in states]
@@ -286,8 +285,30 @@ class Rollout:
 
     # ---- inside ----
 
+    def _gradient(
+        self,
+        gq: ArrayLike | None = None,
+        gv: ArrayLike | None = None,
+        gact: ArrayLike | None = None,
+        at: int | Sequence[int] | None = None,
+        *,
+        wrench: bool = False,
+    ) -> RolloutGradient:
+        """wrench: the gradient by wrenches also where there were none."""
+        nv, na = self.v.shape[1], self.act.shape[1]
+        given = (self._of_states(name, g, n, at) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
+        q, v, act, u, tau, pushes, dt, params, contact, label = self._stepper.rollout_vjp(*given, wrench)
+        pushes = pushes.reshape(len(pushes), self._model.nbody, 6)
+        return RolloutGradient(q, v, act, u, tau, pushes, float(dt[0]), params, Label(*label), contact)
+
     def _return(self, step: int) -> None:
-        self._stepper.rollout_return(range(len(self))[step])
+        self._stepper.rollout_return(_place("step", step, len(self)))
+
+    def _states(self, at: int | Sequence[int]) -> list[int]:
+        found = [_place("at", i, len(self.v)) for i in _several(at)]
+        if not found:
+            raise ValueError("at: expected the index of a state, or several")
+        return found
 
     def _of_states(self, name: str, g: ArrayLike | None, n: int, at: int | Sequence[int] | None) -> Array | None:
         if g is None:
@@ -295,7 +316,7 @@ class Rollout:
         given = np.asarray(g, np.float64)
         if at is None:
             return _rows(name, given, len(self.v), n).ravel()
-        states = [at] if isinstance(at, int | np.integer) else list(at)
+        states = self._states(at)
         full = np.zeros((len(self.v), n))
         shape = (n,) if isinstance(at, int | np.integer) else (len(states), n)
         if given.shape != shape:
@@ -315,13 +336,16 @@ class Rollout:
         elif isinstance(entry, Mapping):
             units = _directions(m, [entry])
         else:
-            raise ValueError(f"wrt: {entry!r}: expected one of {', '.join(sizes)}, 'params:pattern', or a dict")
+            hint = ""
+            if isinstance(entry, str) and m._param_match(entry) is not None:
+                hint = f"; did you mean 'params:{entry}'?"
+            raise ValueError(f"wrt: {entry!r}: expected one of {', '.join(sizes)}, 'params:pattern', or a dict{hint}")
         return len(units), "params", units
 
     def _outputs(self, of: str, state: int) -> tuple[int, str, Array]:
         """The state, the part of it, and the matrix from that part to the requested output."""
         m, q = self._model, self.q[state]
-        kind, _, name = of.partition(":")
+        kind, _, name = of.partition(":") if isinstance(of, str) else ("", "", "")
         if of in ("q", "v"):
             return state, of, np.eye(m.nv)
         if of == "act":
@@ -347,15 +371,15 @@ class Rollout:
         return np.stack([to @ getattr(change, part)[:, i].T for i, part, to in outputs]), change.label
 
     def _by_rows(self, parts: list, outputs: list) -> tuple[Array, Label]:
-        blocks, label = [], None
+        blocks, labels, wrench = [], [], any(name == "wrench" for _, _, name, _ in parts)
         for i, part, to in outputs:
             rows = []
             for row in to:
-                g = self.vjp(**{f"g{part}": row}, at=i)
-                label = g.label if label is None or g.label.margin < label.margin else label
+                g = self._gradient(**{f"g{part}": row}, at=i, wrench=wrench)
+                labels.append(g.label)
                 rows.append(np.concatenate([_along(g, name, units) for _, n, name, units in parts if n > 0]))
             blocks.append(np.array(rows))
-        return np.array(blocks), label
+        return np.array(blocks), _worst(labels)
 
 
 def _along(g: RolloutGradient, name: str, units: Array | None) -> Array:
@@ -365,17 +389,32 @@ def _along(g: RolloutGradient, name: str, units: Array | None) -> Array:
     return np.ravel(whole[name])
 
 
+def _several(given: Any) -> list[Any]:
+    """The entries of a list, or the one that was given."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Mapping) else [given]
+
+
+def _place(name: str, index: Any, count: int) -> int:
+    """A position among count of them; negative ones count from the end."""
+    at = whole_number(name, index, -count)
+    if at >= count:
+        raise IndexError(f"{name} = {at}: there are {count}, 0 to {count - 1}")
+    return range(count)[at]
+
+
 def _directions(m: Model, params: Any) -> Array:
     """One row of nparams numbers for each direction."""
-    entries = [params] if isinstance(params, str | int | np.integer | Mapping) else list(params)
+    entries = _several(params)
     rows = []
     for entry in entries:
         tied = np.zeros(m.nparams)
         if isinstance(entry, Mapping):
             for name, factor in entry.items():
-                tied[m.params.index(name)] += factor
+                tied[m.params.index(name)] += real_number(f"params: factor of {name!r}", factor)
             rows.append(tied)
             continue
+        if isinstance(entry, bool) or not isinstance(entry, str | int | np.integer):
+            raise TypeError(f"params: expected names, patterns, positions or dicts of factors, got {entry!r}")
         indices = m.params.index(entry if isinstance(entry, str) else int(entry))
         rows.extend(np.eye(1, m.nparams, i)[0] for i in indices)
     if not rows:
@@ -430,16 +469,18 @@ def rollout(
         raise TypeError(f"m: expected a tangere.Model, got {type(m).__name__}")
     if "u" in options:
         raise TypeError("tangere.rollout: no option 'u'; use controls=..., an array (rows, nu) or a number of steps")
+    if not isinstance(tape, bool | np.bool_):
+        raise TypeError(f"tape: expected True or False, got {tape!r}")
     if np.ndim(controls) == 0:
         controls = whole_number("controls", controls, 1)
-        controls = np.zeros((-(-controls // hold) if hold > 0 else 0, m.nu))
+        controls = np.zeros((-(-controls // whole_number("hold", hold, 1)), m.nu))
     u = real_numbers("controls", controls)
     count = held_steps(len(u), hold, steps)
     u = np.array(_rows("controls", u, len(u), m.nu))
     forces = None if tau is None else np.array(_rows("tau", tau, len(u), m.nv)).ravel()
     pushes = None
     if wrench is not None:
-        pushes = np.array(wrench, dtype=np.float64)
+        pushes = np.array(real_numbers("wrench", wrench))
         if pushes.shape != (len(u), m.nbody, 6):
             raise ValueError(f"wrench: expected shape {(len(u), m.nbody, 6)}, got {pushes.shape}")
         pushes = pushes.ravel()
@@ -458,9 +499,8 @@ def rollout(
 
 def held_steps(rows: int, hold: int, steps: int | None) -> int:
     """The number of steps of rows of controls with `hold`; checked."""
-    if hold < 1:
-        raise ValueError(f"hold: expected 1 or more steps, got {hold}")
-    count = rows * hold if steps is None else int(steps)
+    hold = whole_number("hold", hold, 1)
+    count = rows * hold if steps is None else whole_number("steps", steps, 1)
     if count < 1:
         raise ValueError(f"controls: expected at least one row of controls, got {max(rows, 0)}")
     if -(-count // hold) != rows:

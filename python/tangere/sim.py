@@ -162,6 +162,15 @@ class Label(NamedTuple):
     twofold: bool = False
 
 
+_KINDS = ("exact", "one-sided", "regularised")  # tg_label_kind
+
+
+def _worst(labels: list[Label]) -> Label:
+    """The label of several steps together, as tg_rollout_vjp has it."""
+    kind, margin, condition, residual, twofold = zip(*labels, strict=True)
+    return Label(max(kind, key=_KINDS.index), min(margin), max(condition), max(residual), any(twofold))
+
+
 class Jacobian(NamedTuple):
     """Derivatives of the outputs of one step with respect to its inputs; q is in the tangent space (nv numbers).
 

@@ -269,9 +269,10 @@ static void end_island(const tg_model *m, tg_rows *r, const tg_rows_island *isla
         tg_project_delassus(m, r, island);
 }
 
-/* the trees of each island, as its solver sees them */
-static void list_trees(const tg_model *m, tg_rows *r)
+/* the trees of each island, as its solver sees them; supports: those of J are there */
+static void list_trees(const tg_model *m, tg_rows *r, bool supports)
 {
+    memset(r->tree_rows, 0, sizeof *r->tree_rows * (size_t)m->ntree);
     for (int t = 0; t < m->ntree; t++)
     {
         if (r->tree_columns[t] == 0)
@@ -284,7 +285,7 @@ static void list_trees(const tg_model *m, tg_rows *r)
                              .columns = r->tree_columns[t],
                              .ld = v4_pad(r->tree_columns[t]),
                              .row = r->column_row + r->tree_column[t],
-                             .support = r->grouped == NULL ? tg_tree_support(r, t) : NULL,
+                             .support = supports ? tg_tree_support(r, t) : NULL,
                              .Y = r->Y + r->tree_start[t]};
     }
 }
@@ -295,8 +296,7 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     r->dt = dt;
     fill_root(m, w);
     fill_compliance(w, r);
-    memset(r->tree_rows, 0, sizeof *r->tree_rows * (size_t)m->ntree);
-    list_trees(m, r);
+    list_trees(m, r, r->grouped == NULL);
     for (int i = 0; i < r->nisland; i++)
     {
         r->island[i].half = r->island[i].dense; /* what is solved with them wants this half first (parts.h) */
@@ -316,6 +316,12 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
         if (r->island[i].filled)
             end_island(m, r, &r->island[i]);
     fill_diagonals(m, w);
+}
+
+void tg_return_delassus(const tg_model *m, tg_work *w)
+{
+    fill_compliance(w, w->rows);
+    list_trees(m, w->rows, false);
 }
 
 /* Y as its half of M^-1 */

@@ -28,15 +28,13 @@ static const uint64_t equalities = UINT64_MAX; /* one group */
  * normal, so that a patch of such contacts is not one rigid body, and its rank may be above six. Where joints leave two
  * bodies fewer than six dofs, rows are redundant because of the joints, and need not stay consistent; nor need those of
  * bodies that still move against each other. */
-static uint64_t group_of(const tg_solve_work *w, const tg_cone *cone, int *b)
+static uint64_t group_of(const tg_solve_work *w, const tg_cone *cone)
 {
-    const tg_block *block = w->island->block;
+    const tg_block *block = &w->island->block[cone->of];
     const double *give = w->island->give;
-    while (w->cones.source[cone->row] >= block[*b].row + block[*b].rows)
-        ++*b;
-    if (block[*b].alone || (give != NULL && give[block[*b].row] > 0))
+    if (block->alone || (give != NULL && give[block->row] > 0))
         return 0;
-    return block[*b].kind == TG_BLOCK_EQUALITY ? equalities : block[*b].pair;
+    return block->kind == TG_BLOCK_EQUALITY ? equalities : block->pair;
 }
 
 static int held_rows(const tg_cone *cone, tg_phase phase)
@@ -59,8 +57,8 @@ static int group_rank(tg_solve_work *w, const tg_phase *phase, const uint64_t *g
 static int sum_of_ranks(tg_solve_work *w, const tg_phase *phase, uint64_t *group, bool at_most)
 {
     int sum = 0;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
-        group[c] = held_rows(&w->cones.block[c], phase[c]) > 0 ? group_of(w, &w->cones.block[c], &b) : 0;
+    for (int c = 0; c < w->cones.blocks; c++)
+        group[c] = held_rows(&w->cones.block[c], phase[c]) > 0 ? group_of(w, &w->cones.block[c]) : 0;
     for (int c = 0; c < w->cones.blocks; c++)
     {
         int rows = 0;
@@ -82,12 +80,11 @@ static int sum_of_ranks(tg_solve_work *w, const tg_phase *phase, uint64_t *group
 /* friction against turning that holds */
 static bool any_turning(const tg_solve_work *w, const tg_phase *phase)
 {
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
         int last = cone->row + cone->dim - 1;
-        group_of(w, cone, &b);
-        const tg_block *block = &w->island->block[b];
+        const tg_block *block = &w->island->block[cone->of];
         if (phase[c] == TG_PHASE_STICK && block->kind == TG_BLOCK_CONTACT && w->cones.source[last] >= block->row + DIM)
             return true;
     }

@@ -12,18 +12,8 @@ typedef struct block_law
 {
     const tg_cones *cones;
     const tg_cone_law *law;
-    const tg_island *island;
     const tg_block_mode *mode;
 } block_law;
-
-/* the mode of a block of the scaled problem, whose blocks are some of the island's, in their order */
-static const tg_block_mode *mode_of(const block_law *u, const tg_cone *cone)
-{
-    int row = u->cones->source[cone->row], b = 0;
-    while (row >= u->island->block[b].row + u->island->block[b].rows)
-        b++;
-    return &u->mode[b];
-}
 
 /* Closed without a force: other parts of the derivative leave it out, too. Dry friction where other rows hold what it
  * holds, such as a limit of its joint: it follows these, and with both in the equations each would follow half. */
@@ -36,7 +26,7 @@ static tg_block_equations equations_of(const void *user, int block, const double
 {
     const block_law *u = user;
     const tg_cone *cone = &u->cones->block[block];
-    if (!is_left_out(cone, mode_of(u, cone)))
+    if (!is_left_out(cone, &u->mode[cone->of]))
         return tg_cone_law_equations(u->law, cone, x, s);
     tg_block_equations open = {.dim = cone->dim};
     for (int i = 0; i < cone->dim; i++)
@@ -47,7 +37,7 @@ static tg_block_equations equations_of(const void *user, int block, const double
 bool tg_law_build(tg_implicit *f, const tg_cone_law *law, const tg_block_mode *mode, tg_arena *arena, bool *regular)
 {
     tg_cones cones;
-    block_law user = {&cones, law, f->island, mode};
+    block_law user = {&cones, law, mode};
     bool slides = false;
     for (int b = 0; b < f->island->blocks; b++)
     {

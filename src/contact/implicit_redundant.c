@@ -79,14 +79,12 @@ static void set_phases(tg_solve_work *w, const tg_block_mode *mode, bool open, b
         slides[b] = mode[b].mode == TG_MODE_SLIDING;
         open = open || block[b].kind == TG_BLOCK_EQUALITY;
     }
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
-        while (w->cones.source[cone->row] >= block[b].row + block[b].rows)
-            b++;
         tg_cone_state *state = &w->state[c];
-        *state = (tg_cone_state){.phase = phase_of(w, cone, &mode[b], open)};
-        slides[b] = state->phase == TG_PHASE_SLIDE;
+        *state = (tg_cone_state){.phase = phase_of(w, cone, &mode[cone->of], open)};
+        slides[cone->of] = state->phase == TG_PHASE_SLIDE;
         if (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_BOX)
             state->direction[0] = w->x[cone->row] > 0 ? 1 : -1;
         else if (state->phase == TG_PHASE_SLIDE)
@@ -382,8 +380,8 @@ static bool build_at_point(builder *p, const tg_block_mode *mode, double worst)
     }
     if (!moved)
         return good;
-    take_point(p);
-    return eliminate(p, mode) || build_orthogonal(p, 0, worst, true);
+    take_point(p); /* which is near: what elimination did not solve there, it does not solve here */
+    return (good && eliminate(p, mode)) || build_orthogonal(p, 0, worst, true);
 }
 
 static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
@@ -426,15 +424,9 @@ static bool has_finer(const tg_solve_work *w, double least)
 /* Whether contacts without load open, however slowly, that the phases hold. */
 static bool any_opens(const tg_solve_work *w, const tg_block_mode *mode)
 {
-    const tg_block *block = w->island->block;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
-    {
-        const tg_cone *cone = &w->cones.block[c];
-        while (w->cones.source[cone->row] >= block[b].row + block[b].rows)
-            b++;
-        if (w->state[c].phase != phase_of(w, cone, &mode[b], true))
+    for (int c = 0; c < w->cones.blocks; c++)
+        if (w->state[c].phase != phase_of(w, &w->cones.block[c], &mode[w->cones.block[c].of], true))
             return true;
-    }
     return false;
 }
 

@@ -20,14 +20,9 @@ static bool is_tied(const tg_implicit *f, const tg_block_mode *mode, int b)
 /* all rows that hold, and those that are tied */
 static void hold_tied(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w)
 {
-    const tg_block *block = f->island->block;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
-    {
-        while (w->cones.source[w->cones.block[c].row] >= block[b].row + block[b].rows)
-            b++;
-        if (is_tied(f, mode, b))
+    for (int c = 0; c < w->cones.blocks; c++)
+        if (is_tied(f, mode, w->cones.block[c].of))
             w->state[c].phase = TG_PHASE_STICK;
-    }
     tg_held_build(w);
 }
 
@@ -89,13 +84,10 @@ static void separate(tg_implicit *f, double *A)
     }
 }
 
-/* What a friction leaves to a row when it is at its bound, forwards (way 1) or backwards (-1). */
+/* What a friction leaves to a row when it is at its bound, forwards (way 1) or backwards (-1); f->work: the bounds. */
 static double left_to(const tg_implicit *f, int tie, int row, int way)
 {
-    int own = f->tied[tie], b = 0;
-    while (f->island->block[b].row != own)
-        b++;
-    double change = way * f->island->block[b].bound - f->L[own];
+    double change = way * f->work[tie] - f->L[f->tied[tie]];
     return change * f->tie[(size_t)tie * (size_t)f->island->rows + (size_t)row];
 }
 
@@ -107,8 +99,8 @@ static void find_range(const tg_implicit *f, int row, double *low, double *high)
         if (f->tied[k] != row)
         {
             double forwards = left_to(f, k, row, 1), backwards = left_to(f, k, row, -1);
-            *low += fmin(forwards, backwards);
-            *high += fmax(forwards, backwards);
+            *low += tg_smaller(forwards, backwards);
+            *high += tg_larger(forwards, backwards);
         }
 }
 
@@ -144,11 +136,18 @@ static bool loads(const tg_implicit *f, int tie, const tg_block *block)
 
 static void find_borne(tg_implicit *f)
 {
-    for (int k = 0; k < f->ties; k++)
+    const tg_block *block = f->island->block;
+    for (int k = 0, b = 0; k < f->ties; k++) /* in the order of their blocks */
+    {
+        while (block[b].row != f->tied[k])
+            b++;
+        f->work[k] = block[b].bound;
         f->borne[k] = true;
+    }
     for (int b = 0; b < f->island->blocks && f->ties > 0; b++)
-        for (int k = 0; k < f->ties && !block_bears(f, b); k++)
-            f->borne[k] = f->borne[k] && !loads(f, k, &f->island->block[b]);
+        if (!block_bears(f, b))
+            for (int k = 0; k < f->ties; k++)
+                f->borne[k] = f->borne[k] && !loads(f, k, &block[b]);
 }
 
 bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena)

@@ -35,10 +35,9 @@ static bool find_held(yielding *y, const tg_implicit *f, const tg_block_mode *mo
     if (!tg_solve_work_take(&y->w, f->island->rows, arena))
         return false;
     tg_redundant_phases(f, mode, &y->w, y->w.left_out);
-    for (int c = 0, b = 0; c < y->w.cones.blocks; c++)
+    for (int c = 0; c < y->w.cones.blocks; c++)
     {
-        while (y->w.cones.source[y->w.cones.block[c].row] >= block[b].row + block[b].rows)
-            b++;
+        const int b = y->w.cones.block[c].of;
         if (block[b].kind == TG_BLOCK_CONTACT || tg_independent_is_open(f, b, &mode[b]))
             y->w.state[c].phase = TG_PHASE_BREAK;
     }

@@ -109,8 +109,9 @@ static void list_friction(listing *s)
 {
     const tg_model *m = s->m;
     tg_rows *r = s->w->rows;
+    const double *loss = TG_PARAM(s->w->params, joint_frictionloss);
     for (int k = 0; k < m->nv; k++)
-        if (TG_PARAM(s->w->params, joint_frictionloss)[m->dof_joint[k]] > 0)
+        if (loss[m->dof_joint[k]] > 0)
             tg_add_part(r, tg_add_constraint(r, TG_SOURCE_JOINT_FRICTION, k, 0, 1), m->node_tree[m->dof_node[k]]);
     for (int t = 0; t < m->ntendon; t++)
         if (TG_PARAM(s->w->params, tendon_frictionloss)[t] > 0)

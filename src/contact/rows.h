@@ -504,6 +504,10 @@ void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
  * `matrices`, of every island that is not sparse. After the mass matrix was factored. (delassus.c) */
 void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices);
 
+/* What derivatives ask of these beside Y and G, when both came from a record: compliances, and which part of Y is
+ * whose. */
+void tg_return_delassus(const tg_model *m, tg_work *w);
+
 /* Y of an island's trees as D^-1/2 L^-T J_t^T, or as all of M^-1 J_t^T (of sparse islands of several trees). */
 void tg_need_half(const tg_model *m, tg_work *w, tg_rows_island *island);
 void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island);

@@ -30,10 +30,10 @@ static tg_law declared_law(const tg_model *m, int pair)
                     .margin = {at->pair_margin + pair, -1}};
 }
 
-/* the geom whose number counts: the one of higher priority, else the larger number, else the first */
-static int stronger(const tg_model *m, tg_geom_pair pair, double first, double second)
+/* the geom whose number counts: the one of higher priority, else the larger number, else the first; higher: by how much
+ * the first is */
+static int stronger(int higher, tg_geom_pair pair, double first, double second)
 {
-    int higher = m->geom_priority[pair.first] - m->geom_priority[pair.second];
     return higher > 0 || (higher == 0 && first >= second) ? pair.first : pair.second;
 }
 
@@ -44,15 +44,15 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
     if (declared >= 0)
         return declared_law(m, declared);
     const tg_param_offsets *at = &m->offset;
-    int a = pair.first, b = pair.second;
+    int a = pair.first, b = pair.second, higher = m->geom_priority[a] - m->geom_priority[b];
     tg_law law = {.compliance = {at->geom_compliance + a, at->geom_compliance + b},
                   .damping = {at->geom_damping + a, at->geom_damping + b},
                   .margin = {at->geom_margin + a, at->geom_margin + b}};
     const double *mu_a = TG_PARAM_OF(p, geom_friction, a), *mu_b = TG_PARAM_OF(p, geom_friction, b);
     for (int i = 0; i < DIM; i++)
-        law.friction[i] = TG_PARAM_INDEX(m, geom_friction, stronger(m, pair, mu_a[i], mu_b[i])) + i;
-    int slider = stronger(m, pair, mu_a[0], mu_b[0]);
-    law.condim = m->geom_condim[stronger(m, pair, m->geom_condim[a], m->geom_condim[b])];
+        law.friction[i] = TG_PARAM_INDEX(m, geom_friction, stronger(higher, pair, mu_a[i], mu_b[i])) + i;
+    int slider = stronger(higher, pair, mu_a[0], mu_b[0]);
+    law.condim = m->geom_condim[stronger(higher, pair, m->geom_condim[a], m->geom_condim[b])];
     law.kinetic = at->geom_kinetic + slider;
     law.slip_speed = at->geom_slip_speed + slider;
     const double *e = TG_PARAM(p, geom_restitution);
@@ -549,16 +549,18 @@ static void drop_covered(const tg_model *m, tg_work *w, double dt)
     r->ntouch = kept;
 }
 
-/* m/s: the largest closing speed of the touches at v_free; finds their openings */
-static double find_openings(const tg_model *m, tg_work *w, double dt)
+/* m/s: the largest closing speed of the touches at v_free, *fastest: their largest opening; finds their openings */
+static double find_openings(const tg_model *m, tg_work *w, double dt, double *fastest)
 {
     tg_rows *r = w->rows;
     double closing = 0;
+    *fastest = 0;
     for (int i = 0; i < r->ntouch; i++)
     {
         tg_touch *t = &r->touch[i];
         t->opening = opening_of(m, w, t->pair, &t->at, t->at.distance - t->phi, dt, r->free_twist);
         closing = tg_most(closing, -t->opening);
+        *fastest = tg_most(*fastest, t->opening);
     }
     return closing;
 }
@@ -571,8 +573,8 @@ static void set_aside(const tg_model *m, tg_work *w, const tg_contact_settings *
     tg_rows *r = w->rows;
     if (!settings->closing || settings->open == INFINITY)
         return;
-    double most = tg_most(find_openings(m, w, settings->dt), settings->open);
-    for (int i = 0, end; i < r->ntouch; i = end)
+    double fastest, most = tg_most(find_openings(m, w, settings->dt, &fastest), settings->open);
+    for (int i = 0, end; i < r->ntouch && fastest > most; i = end)
     {
         bool open = true;
         end = tg_end_of_pair(r, i, r->ntouch);

@@ -171,16 +171,8 @@ static void set_signal(const tg_model *m, const tg_work *w, int i, const double 
         tg_next_activation(m, w, i, now, dt, d);
 }
 
-tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
-                     double dt)
-{
-    tg_drive d;
-    tg_drive_fill(m, w, i, v, act, u, dt, &d);
-    return d;
-}
-
-void tg_drive_fill(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
-                   double dt, tg_drive *d)
+static inline void fill_drive(const tg_model *m, const tg_work *w, int i, const double *v, const double *act,
+                              const double *u, double dt, tg_drive *d)
 {
     const tg_params *p = w->params;
     d->control = u[i]; /* field by field: a literal costs a call of memset, for every actuator and step */
@@ -210,6 +202,24 @@ void tg_drive_fill(const tg_model *m, const tg_work *w, int i, const double *v, 
     }
 }
 
+tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
+                     double dt)
+{
+    tg_drive d;
+    fill_drive(m, w, i, v, act, u, dt, &d);
+    return d;
+}
+
+void tg_drives_fill(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u, double dt,
+                    tg_drive *drive, tg_reserve *bounds)
+{
+    for (int i = 0; i < m->nu; i++)
+    {
+        fill_drive(m, w, i, v, act, u, dt, &drive[i]);
+        tg_reserve_add(bounds, drive[i].bounds);
+    }
+}
+
 int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double force, double *bound)
 {
     int joint = m->dof_joint[dof], end = -1;
@@ -229,7 +239,7 @@ void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force, t
     }
 }
 
-void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double force, double *sum)
+static inline void add_force(const tg_model *m, const tg_work *w, int i, double force, double *sum)
 {
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
     {
@@ -246,6 +256,18 @@ void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double fo
     tg_span across = tg_actuator_span(m, i);
     for (int k = across.first; k < across.last; k++)
         sum[k] += moment[k] * force;
+}
+
+void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double force, double *sum)
+{
+    add_force(m, w, i, force, sum);
+}
+
+void tg_add_drives(const tg_model *m, const tg_work *w, const tg_drive *drive, bool beside, double *sum)
+{
+    for (int i = 0; i < m->nu; i++)
+        if (!beside || m->actuator_transmission[i] != TG_TRANSMISSION_TENDON)
+            add_force(m, w, i, drive[i].force, sum);
 }
 
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,

@@ -104,15 +104,18 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q);
 tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
                      double dt);
 
-/* The same, to *d. */
-void tg_drive_fill(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
-                   double dt, tg_drive *d);
+/* Those of all actuators, and their bounds. */
+void tg_drives_fill(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u, double dt,
+                    tg_drive *drive, tg_reserve *bounds);
 
 /* The activation at the end of a step of dt becomes the signal, with its derivatives; d as tg_drive_of left it. */
 void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d);
 
 /* sum (nv) += moment of an actuator times its force. */
 void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double force, double *sum);
+
+/* The same for all actuators; beside: without those on tendons. */
+void tg_add_drives(const tg_model *m, const tg_work *w, const tg_drive *drive, bool beside, double *sum);
 
 /* force (nv), before the joints' force ranges, and act_rate (na, may be NULL). */
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,

@@ -14,7 +14,8 @@ enum
 {
     TILE_ROWS = 6,
     TILE_VECTORS = 2,
-    TILE_COLUMNS = TILE_VECTORS * V4_LANES
+    TILE_COLUMNS = TILE_VECTORS * V4_LANES,
+    STRIP = V4_LANES * V4_LANES /* of a single row: four sums hide half of the latency of the multiply-add */
 };
 
 /* one operand with its strides: entry (i, p) is data[i * row + p * step] */
@@ -33,7 +34,7 @@ TG_INLINE v4 combine(v4 c, v4 product, tg_gemm_mode mode)
 TG_INLINE void tile(int rows, int vectors, int k, strided A, const double *B, ptrdiff_t ldb, tg_gemm_mode mode,
                     double *C, ptrdiff_t ldc, v4i keep)
 {
-    v4 sum[TILE_ROWS][TILE_VECTORS];
+    v4 sum[TILE_ROWS][V4_LANES];
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < vectors; j++)
             sum[i][j] = v4_zero();
@@ -41,7 +42,7 @@ TG_INLINE void tile(int rows, int vectors, int k, strided A, const double *B, pt
     TG_NO_UNROLL
     for (int p = 0; p < k; p++, a += A.step, B += ldb)
     {
-        v4 b[TILE_VECTORS];
+        v4 b[V4_LANES];
         for (int j = 0; j < vectors; j++)
             b[j] = v4_loadu(B + V4_LANES * j);
         for (int i = 0; i < rows; i++)
@@ -92,6 +93,15 @@ static void panel(int vectors, int m, int k, strided A, const double *B, ptrdiff
     }
 }
 
+/* as many columns of a single row as are in strips; returns how many */
+static int row(int n, int k, strided A, const double *B, ptrdiff_t ldb, tg_gemm_mode mode, double *C)
+{
+    int j = 0;
+    for (; j + STRIP <= n; j += STRIP)
+        tile(1, V4_LANES, k, A, B + j, ldb, mode, C + j, 0, v4_lanes_from(0));
+    return j;
+}
+
 static void gemm(int m, int n, int k, strided A, const double *B, ptrdiff_t ldb, tg_gemm_mode mode, double *C,
                  ptrdiff_t ldc)
 {
@@ -101,7 +111,7 @@ static void gemm(int m, int n, int k, strided A, const double *B, ptrdiff_t ldb,
         narrow(m, n, k, A, B, ldb, mode, C, ldc);
         return;
     }
-    int j = 0;
+    int j = m == 1 && n >= STRIP ? row(n, k, A, B, ldb, mode, C) : 0;
     for (; j + TILE_COLUMNS <= n; j += TILE_COLUMNS)
         panel(TILE_VECTORS, m, k, A, B + j, ldb, mode, C + j, ldc, all);
     for (; j + V4_LANES <= n; j += V4_LANES)

@@ -197,6 +197,19 @@ TG_INLINE double v4_most(int n, const double *a, const double *b)
     return result + v4_sum(finite);
 }
 
+/* Whether any of n numbers is larger than the limit, either way. */
+TG_INLINE bool v4_any_beyond(int n, const double *a, double limit)
+{
+    const v4 square = v4_splat(limit * limit);
+    v4i any = {0};
+    int i = 0;
+    for (; i + V4_LANES <= n; i += V4_LANES)
+        any |= v4_loadu(a + i) * v4_loadu(a + i) > square;
+    v4 last = v4_load_part(a + i, n - i);
+    any |= last * last > square;
+    return v4_sum(v4_keep(any, v4_splat(1))) > 0;
+}
+
 /* whether all of n numbers are finite */
 TG_INLINE int v4_all_finite(int n, const double *a)
 {

@@ -30,11 +30,15 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
     cones->ld = v4_pad(rows);
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
-    cones->scale = TG_TAKE(scratch, double, rows, "contact: scale");
-    cones->least = TG_TAKE(scratch, double, rows, "contact: sizes of free rows");
-    cones->G = TG_TAKE(scratch, double, (size_t)rows *(size_t)cones->ld, "contact: scaled Delassus matrix");
-    cones->g = TG_TAKE(scratch, double, cones->ld, "contact: scaled free velocity");
-    return !scratch->failed;
+    size_t ld = (size_t)cones->ld;
+    double *numbers = TG_TAKE(scratch, double, ((size_t)rows + 1) * ld + 2 * ld, "contact: scaled problem");
+    if (scratch->failed || numbers == NULL) /* no room, or it is only counted */
+        return !scratch->failed;
+    cones->G = numbers;
+    cones->g = numbers + (size_t)rows * ld;
+    cones->scale = cones->g + ld;
+    cones->least = cones->scale + ld;
+    return true;
 }
 
 static void add_row(tg_cones *cones, int source, double scale)
@@ -45,10 +49,10 @@ static void add_row(tg_cones *cones, int source, double scale)
     cones->rows++;
 }
 
-static void add_block(tg_cones *cones, tg_cone_kind kind, int row, double bound)
+static void add_block(tg_cones *cones, tg_cone_kind kind, int row, int of, double bound)
 {
     cones->block[cones->blocks++] =
-        (tg_cone){.kind = kind, .row = row, .dim = cones->rows - row, .bound = bound, .rho_n = 0, .rho_t = 0};
+        (tg_cone){.kind = kind, .row = row, .dim = cones->rows - row, .of = of, .bound = bound, .rho_n = 0, .rho_t = 0};
 }
 
 static void find_rounding(tg_cones *cones, const tg_island *island)
@@ -74,8 +78,9 @@ static bool is_idle(const tg_cones *cones, const tg_island *island, int row)
     return is_fixed(cones, island, row) && fabs(island->g[row]) <= cones->idle;
 }
 
-static void add_contact(tg_cones *cones, const tg_island *island, const tg_block *block)
+static void add_contact(tg_cones *cones, const tg_island *island, int of)
 {
+    const tg_block *block = &island->block[of];
     int first = cones->rows;
     if (is_fixed(cones, island, block->row))
         return;
@@ -83,7 +88,7 @@ static void add_contact(tg_cones *cones, const tg_island *island, const tg_block
     for (int i = 1; block->kind == TG_BLOCK_CONTACT && i < block->rows; i++)
         if (block->mu[i - 1] > 0 && !is_idle(cones, island, block->row + i))
             add_row(cones, block->row + i, block->mu[i - 1]);
-    add_block(cones, TG_CONE_UNIT, first, 0);
+    add_block(cones, TG_CONE_UNIT, first, of, 0);
     cones->block[cones->blocks - 1].parted = block->parted;
 }
 
@@ -97,8 +102,9 @@ double tg_row_size(const tg_island *island, const tg_block *block, int i)
     return largest;
 }
 
-static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *block)
+static void add_rows(tg_cones *cones, const tg_island *island, int of)
 {
+    const tg_block *block = &island->block[of];
     bool box = block->kind == TG_BLOCK_FRICTION;
     for (int i = 0; i < block->rows; i++)
     {
@@ -106,7 +112,7 @@ static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *b
             continue;
         add_row(cones, block->row + i, 1);
         cones->least[cones->rows - 1] = box ? 0 : tg_row_size(island, block, i);
-        add_block(cones, box ? TG_CONE_BOX : TG_CONE_FREE, cones->rows - 1, box ? block->bound : 0);
+        add_block(cones, box ? TG_CONE_BOX : TG_CONE_FREE, cones->rows - 1, of, box ? block->bound : 0);
     }
 }
 
@@ -151,9 +157,9 @@ void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_o
         if (left_out != NULL && left_out[b])
             continue;
         else if (island->block[b].kind == TG_BLOCK_CONTACT || island->block[b].kind == TG_BLOCK_LIMIT)
-            add_contact(cones, island, &island->block[b]);
+            add_contact(cones, island, b);
         else
-            add_rows(cones, island, &island->block[b]);
+            add_rows(cones, island, b);
     tg_cones_scale(cones, island);
 }
 

@@ -21,6 +21,7 @@ typedef struct tg_cone
 {
     tg_cone_kind kind;
     int row, dim;
+    int of;              /* block of the island */
     double bound;        /* box */
     bool parted;         /* as in tg_block */
     double rho_n, rho_t; /* 1 / G_NN and (d - 1) / tr G_TT: impulse per velocity */

@@ -160,31 +160,33 @@ static double goal(const tg_interior *p, const double *product, int row)
 }
 
 /* products r1, r2, r3 of a contact; r3 has dim - 1 entries */
-static void products(const tg_interior *p, const tg_cone *cone, double *r1, double *r2, double *r3)
+TG_INLINE void products(const tg_interior *p, int dim, int row, double *r1, double *r2, double *r3)
 {
-    int row = cone->row, m = cone->dim - 1;
     const double *x = p->x + row, *z = p->z + row, *dx = p->dx + row, *dz = p->dz + row;
     double psi = p->psi[row], dpsi = p->dpsi[row], c = p->second, own = p->tangent ? 0 : 1;
-    double target = p->target * p->weight[row];
+    double target = p->target * p->weight[row], along = x[0] * psi, moved = dx[0] * dpsi;
     *r1 = target + goal(p, p->goal, row) - own * x[0] * z[0] - c * dx[0] * dz[0];
-    *r2 = target + goal(p, p->goal_psi, row) - own * (x[0] * psi + tg_dot(m, x + 1, z + 1)) -
-          c * (dx[0] * dpsi + tg_dot(m, dx + 1, dz + 1));
-    for (int i = 0; i < m; i++)
-        r3[i] = goal(p, p->goal, row + 1 + i) - own * (x[0] * z[1 + i] + psi * x[1 + i]) -
-                c * (dx[0] * dz[1 + i] + dpsi * dx[1 + i]);
+    for (int i = 1; i < dim; i++)
+    {
+        along += x[i] * z[i];
+        moved += dx[i] * dz[i];
+        r3[i - 1] = goal(p, p->goal, row + i) - own * (x[0] * z[i] + psi * x[i]) - c * (dx[0] * dz[i] + dpsi * dx[i]);
+    }
+    *r2 = target + goal(p, p->goal_psi, row) - own * along - c * moved;
 }
 
-static void rhs_contact(const tg_interior *p, const tg_cone *cone, double *rhs)
+TG_INLINE void rhs_contact(const tg_interior *p, int dim, int row, double *rhs)
 {
-    int row = cone->row, m = cone->dim - 1;
-    double x_n = p->x[row], r1, r2, r3[TG_CONE_MAX], t[TG_CONE_MAX];
-    products(p, cone, &r1, &r2, r3);
-    rhs[row] = r1 / x_n - p->r[row];
-    for (int i = 0; i < m; i++)
-        t[i] = p->x[row + 1 + i] / x_n;
-    double along = tg_dot(m, t, p->r + row + 1);
-    for (int i = 0; i < m; i++)
-        rhs[row + 1 + i] = (r3[i] - t[i] * r2) / x_n - p->r[row + 1 + i] + t[i] * along;
+    double share = 1 / p->x[row], r1, r2, r3[TG_CONE_MAX], t[TG_CONE_MAX], along = 0;
+    products(p, dim, row, &r1, &r2, r3);
+    rhs[row] = r1 * share - p->r[row];
+    for (int i = 1; i < dim; i++)
+    {
+        t[i] = p->x[row + i] * share;
+        along += t[i] * p->r[row + i];
+    }
+    for (int i = 1; i < dim; i++)
+        rhs[row + i] = (r3[i - 1] - t[i] * r2) * share - p->r[row + i] + t[i] * along;
 }
 
 static void box_products(const tg_interior *p, const tg_cone *cone, double *rz, double *ry)
@@ -203,8 +205,10 @@ static void right_hand_side(const tg_interior *p, double *rhs)
         const tg_cone *cone = &p->cones->block[b];
         int row = cone->row;
         rhs[row] = -p->r[row];
-        if (cone->kind == TG_CONE_UNIT)
-            rhs_contact(p, cone, rhs);
+        if (cone->kind == TG_CONE_UNIT && cone->dim == DIM)
+            rhs_contact(p, DIM, row, rhs);
+        else if (cone->kind == TG_CONE_UNIT)
+            rhs_contact(p, cone->dim, row, rhs);
         else if (cone->kind == TG_CONE_BOX)
         {
             double rz, ry;
@@ -214,31 +218,40 @@ static void right_hand_side(const tg_interior *p, double *rhs)
     }
 }
 
+TG_INLINE void contact_slacks(tg_interior *p, int dim, int row, bool frozen, const double *dx)
+{
+    double r1, r2, r3[TG_CONE_MAX], along = p->psi[row] * dx[row];
+    products(p, dim, row, &r1, &r2, r3);
+    p->dz[row] = p->Gdx[row] + p->r[row];
+    for (int i = row + 1; i < row + dim; i++)
+    {
+        p->dz[i] = p->Gdx[i] + p->r[i];
+        along += p->z[i] * dx[i] + p->x[i] * p->dz[i];
+    }
+    p->dpsi[row] = frozen ? 0 : (r2 - along) / p->x[row];
+}
+
+static void box_slacks(tg_interior *p, const tg_cone *cone, const double *dx)
+{
+    double rz, ry;
+    int i = cone->row;
+    box_products(p, cone, &rz, &ry);
+    p->dz[i] = (rz + p->z[i] * dx[i]) / (cone->bound - p->x[i]);
+    p->dpsi[i] = (ry - p->psi[i] * dx[i]) / (cone->bound + p->x[i]);
+}
+
 static void back_substitute(tg_interior *p, const double *dx)
 {
     p->system->product(p, dx, p->Gdx);
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
-        int row = cone->row, m = cone->dim - 1;
-        if (cone->kind == TG_CONE_UNIT)
-        {
-            double r1, r2, r3[TG_CONE_MAX];
-            products(p, cone, &r1, &r2, r3);
-            for (int i = row; i < row + cone->dim; i++)
-                p->dz[i] = p->Gdx[i] + p->r[i];
-            p->dpsi[row] = is_frozen(p, b) ? 0
-                                           : (r2 - p->psi[row] * dx[row] - tg_dot(m, p->z + row + 1, dx + row + 1) -
-                                              tg_dot(m, p->x + row + 1, p->dz + row + 1)) /
-                                                 p->x[row];
-        }
+        if (cone->kind == TG_CONE_UNIT && cone->dim == DIM)
+            contact_slacks(p, DIM, cone->row, is_frozen(p, b), dx);
+        else if (cone->kind == TG_CONE_UNIT)
+            contact_slacks(p, cone->dim, cone->row, is_frozen(p, b), dx);
         else if (cone->kind == TG_CONE_BOX)
-        {
-            double rz, ry;
-            box_products(p, cone, &rz, &ry);
-            p->dz[row] = (rz + p->z[row] * dx[row]) / (cone->bound - p->x[row]);
-            p->dpsi[row] = (ry - p->psi[row] * dx[row]) / (cone->bound + p->x[row]);
-        }
+            box_slacks(p, cone, dx);
     }
     memcpy(p->dx, dx, (size_t)p->cones->rows * sizeof *dx);
 }
@@ -251,7 +264,7 @@ static double step_positive(double y, double dy)
 }
 
 /* the first alpha > 0 at which (n, t) + alpha (dn, dt) leaves |t| <= n */
-static double step_cone(int m, double n, const double *t, double dn, const double *dt)
+TG_INLINE double step_cone(int m, double n, const double *t, double dn, const double *dt)
 {
     double a = dn * dn - tg_dot(m, dt, dt), b = n * dn - tg_dot(m, t, dt);
     double tangent = sqrt(tg_dot(m, t, t)), c = (n - tangent) * (n + tangent);
@@ -262,10 +275,10 @@ static double step_cone(int m, double n, const double *t, double dn, const doubl
     return first;
 }
 
-/* of one block */
-static double longest_step(const tg_interior *p, const tg_cone *cone)
+/* of one block; m: its tangents */
+TG_INLINE double longest_of(const tg_interior *p, const tg_cone *cone, int m)
 {
-    int row = cone->row, m = cone->dim - 1;
+    int row = cone->row;
     double alpha = step_positive(p->z[row], p->dz[row]);
     if (cone->kind == TG_CONE_BOX)
     {
@@ -277,6 +290,11 @@ static double longest_step(const tg_interior *p, const tg_cone *cone)
     if (m > 0)
         alpha = tg_smaller(alpha, step_cone(m, p->psi[row], p->z + row + 1, p->dpsi[row], p->dz + row + 1));
     return alpha;
+}
+
+static double longest_step(const tg_interior *p, const tg_cone *cone)
+{
+    return cone->dim == DIM ? longest_of(p, cone, DIM - 1) : longest_of(p, cone, cone->dim - 1);
 }
 
 double tg_interior_longest(const tg_interior *p)

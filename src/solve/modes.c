@@ -113,8 +113,8 @@ static tg_block_mode block_mode(const judged *j, const tg_block *block, const do
     }
 }
 
-/* phases whose held rows are all held rows, or only the strictly held ones; what is closed without force and slips
- * holds its normal alone. on_cone: what a block on its cone holds. */
+/* of a block among all held rows, or only the strictly held ones; what is closed without force and slips holds its
+ * normal alone. on_cone: what a block on its cone holds. */
 static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, double L_N, double slip, bool strict,
                          tg_phase on_cone)
 {
@@ -130,22 +130,32 @@ static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, doubl
     return contact && L_N > 0 ? on_cone : TG_PHASE_BREAK;
 }
 
-/* of all held rows, or without those of the blocks in strict that are not strictly held (NULL: of none) */
-static int rank_of(tg_solve_work *w, const judged *j, const double *L, const double *sigma, const tg_block_mode *mode,
-                   const bool *strict)
+/* Phases that hold all held rows, or not those of the blocks in strict that are not strictly held (NULL: of none).
+ * Returns how many rows they hold. */
+static int set_phases(tg_solve_work *w, const judged *j, const double *L, const double *sigma,
+                      const tg_block_mode *mode, const bool *strict)
 {
     const tg_island *island = j->island;
     tg_phase on_cone = j->law == NULL || j->law->closed ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    int held = 0;
+    for (int c = 0; c < w->cones.blocks; c++)
     {
-        int row = w->cones.source[w->cones.block[c].row];
-        while (row >= island->block[b].row + island->block[b].rows)
-            b++;
+        const tg_cone *cone = &w->cones.block[c];
+        const int b = cone->of;
         const tg_block *block = &island->block[b];
         double slip = block->kind == TG_BLOCK_CONTACT ? slip_of(block, sigma + block->row) : 0;
         double carries = carried(island, block, L, sigma);
-        w->state[c].phase = phase_of(block, &mode[b], carries, slip, strict != NULL && strict[b], on_cone);
+        tg_phase phase = phase_of(block, &mode[b], carries, slip, strict != NULL && strict[b], on_cone);
+        w->state[c].phase = phase;
+        held += phase == TG_PHASE_STICK ? cone->dim : phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT;
     }
+    return held;
+}
+
+static int rank_of(tg_solve_work *w, const judged *j, const double *L, const double *sigma, const tg_block_mode *mode,
+                   const bool *strict)
+{
+    set_phases(w, j, L, sigma, mode, strict);
     return tg_held_rank(w);
 }
 
@@ -159,13 +169,22 @@ static bool any_undecided(const tg_island *island, const tg_block_mode *mode)
     return false;
 }
 
-/* the rank of the strictly held rows */
-static int strict_rank(tg_solve_work *w, const judged *j, const double *L, const double *sigma,
-                       const tg_block_mode *mode)
+/* Whether the strictly held rows have the rank; fewer rows have not. w: the held rows that have it stay. */
+static bool suffices(tg_solve_work *w, const judged *j, const double *L, const double *sigma, const tg_block_mode *mode,
+                     int rank)
 {
+    const tg_held all = w->held;
     for (int b = 0; b < j->island->blocks; b++)
         w->left_out[b] = true;
-    return rank_of(w, j, L, sigma, mode, w->left_out);
+    w->held.factor = w->A;
+    w->held.size = w->held.square;
+    w->held.row = w->pivot;
+    w->held.at = w->active;
+    bool same = set_phases(w, j, L, sigma, mode, w->left_out) >= rank && tg_held_rank(w) == rank;
+    w->held = all;
+    if (!same)
+        set_phases(w, j, L, sigma, mode, NULL);
+    return same;
 }
 
 /* the undecided block with the least margin that is not left out yet, or -1 */
@@ -224,11 +243,9 @@ static void narrow(int dim, double slope, double *y)
 static bool hold_sticking(tg_solve_work *w, const tg_island *island, const tg_block_mode *mode, const double *sigma)
 {
     bool same = true;
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    for (int c = 0; c < w->cones.blocks; c++)
     {
-        int row = w->cones.source[w->cones.block[c].row];
-        while (row >= island->block[b].row + island->block[b].rows)
-            b++;
+        const int b = w->cones.block[c].of;
         const tg_block *block = &island->block[b];
         bool still = mode[b].mode == TG_MODE_STICKING && block->kind != TG_BLOCK_FRICTION;
         if (block->kind == TG_BLOCK_CONTACT && mode[b].immaterial)
@@ -250,36 +267,40 @@ static void narrow_all(tg_solve_work *w, const judged *j)
     }
 }
 
-/* V^T (V V^T)^-1 V into held.factor; false when nothing is redundant. ranked: held rows were factored. */
-static bool find_plane(tg_solve_work *w, bool ranked)
+/* Z, orthonormal rows with V Z^T = 0, into held.range: with V = U D^-1 (held.c) and U = [U_1 U_2], U_1 triangular, it
+ * spans D (-U_1^-1 U_2, 1). Returns how many, 0 when nothing is redundant. ranked: held rows were factored. */
+static int find_plane(tg_solve_work *w, bool ranked)
 {
     tg_held *held = &w->held;
-    int ld = w->cones.ld;
-    if ((ranked ? held->rank : tg_held_rank(w)) == held->count)
-        return false;
-    for (int k = 0; k < held->rank; k++)
-        for (int i = 0; i < held->count; i++)
-            held->range[(size_t)k * (size_t)ld + (size_t)i] =
-                held->factor[(size_t)k * (size_t)ld + (size_t)i] / held->size[i];
-    tg_syrk_n(held->rank, held->count, held->range, ld, TG_GEMM_SET, held->chol, ld);
-    if (tg_chol(held->rank, held->chol, ld) >= 0)
-        return false;
-    tg_trsm(TG_TRI_LOWER, held->rank, held->chol, ld, held->count, held->range, ld);
-    tg_syrk_t(held->count, held->rank, held->range, ld, TG_GEMM_SET, held->factor, ld);
-    return true;
+    int ld = w->cones.ld, n = held->count, rank = ranked ? held->rank : tg_held_rank(w), free = held->count - rank;
+    double *X = held->chol;
+    for (int i = 0; i < rank; i++)
+        memcpy(X + (size_t)i * (size_t)free, held->factor + (size_t)i * (size_t)ld + rank, (size_t)free * sizeof *X);
+    tg_trsm(TG_TRI_UPPER, rank, held->factor, ld, free, X, free);
+    for (int k = 0; k < free; k++)
+    {
+        double *row = held->range + (size_t)k * (size_t)ld;
+        for (int i = 0; i < rank; i++)
+            row[i] = -held->size[i] * X[(size_t)i * (size_t)free + (size_t)k];
+        for (int i = rank; i < n; i++)
+            row[i] = i == rank + k ? held->size[i] : 0;
+        tg_orthogonalise(n, k, held->range, ld, row, held->part);
+    }
+    return free;
 }
 
-/* x_R <- x_R + V^T (V V^T)^-1 V (x_0 - x_R) */
-static void return_to_plane(tg_solve_work *w, const double *start)
+/* x_R <- x_0 + Z^T Z (x_R - x_0) */
+static void return_to_plane(tg_solve_work *w, int free, const double *start)
 {
     const tg_held *held = &w->held;
-    int n = held->count;
-    double *off = w->rhs, *change = held->part;
+    int n = held->count, ld = w->cones.ld;
+    double *off = w->rhs;
     for (int i = 0; i < n; i++)
-        off[i] = start[held->row[i]] - w->x[held->row[i]];
-    tg_gemm_nt(n, 1, n, held->factor, w->cones.ld, off, n, TG_GEMM_SET, change, 1);
+        off[i] = w->x[held->row[i]] - start[held->row[i]];
+    tg_gemm_nt(free, 1, n, held->range, ld, off, n, TG_GEMM_SET, held->part, 1);
+    tg_gemm_nn(1, n, free, held->part, free, held->range, ld, TG_GEMM_SET, off, n);
     for (int i = 0; i < n; i++)
-        w->x[held->row[i]] += change[i];
+        w->x[held->row[i]] = start[held->row[i]] + off[i];
 }
 
 static double largest_normal(const tg_solve_work *w)
@@ -323,14 +344,15 @@ static bool find_inside(tg_solve_work *w, const judged *j, const double *L, cons
     const tg_island *island = j->island;
     double *start = w->best, *other = w->L;
     bool ranked = hold_sticking(w, island, mode, sigma);
-    if (any_friction(island, mode) || !find_plane(w, ranked))
+    int free = any_friction(island, mode) ? 0 : find_plane(w, ranked);
+    if (free == 0)
         return false;
     tg_cones_gather(&w->cones, L, start);
     memcpy(w->x, start, (size_t)w->cones.rows * sizeof *start);
     for (int k = 0; k < INNER_ROUNDS && !is_inside(w, j); k++)
     {
         narrow_all(w, j);
-        return_to_plane(w, start);
+        return_to_plane(w, free, start);
     }
     if (!is_inside(w, j))
         return false;
@@ -367,14 +389,12 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
 static void find_sides(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
     const tg_island *island = j->island;
-    rank_of(w, j, L, sigma, mode, NULL);
+    set_phases(w, j, L, sigma, mode, NULL);
     tg_held_build(w);
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
-        int row = w->cones.source[cone->row];
-        while (row >= island->block[b].row + island->block[b].rows)
-            b++;
+        const int b = cone->of;
         const tg_block *block = &island->block[b];
         if (!mode[b].immaterial || cone->kind != TG_CONE_UNIT)
             continue;
@@ -414,11 +434,11 @@ static void judge_all(const judged *j, const double *L, const double *sigma, tg_
 
 static void decide(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
-    int strict = strict_rank(w, j, L, sigma, mode), rank = rank_of(w, j, L, sigma, mode, NULL);
-    if (strict == rank)
+    int rank = rank_of(w, j, L, sigma, mode, NULL);
+    if (suffices(w, j, L, sigma, mode, rank))
         return;
     if (find_inside(w, j, L, sigma, mode) &&
-        (!any_undecided(j->island, mode) || strict_rank(w, j, w->L, sigma, mode) == rank))
+        (!any_undecided(j->island, mode) || suffices(w, j, w->L, sigma, mode, rank)))
         return;
     judge_all(j, L, sigma, mode);
     find_sides(w, j, L, sigma, mode);

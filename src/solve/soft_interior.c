@@ -27,36 +27,42 @@ static double compliance(const tg_soft *p, int row)
 
 /* E^-1 and N = E^-1 W of a contact. With t = x_T / x_N, c the tangents' compliance,
  *     E = [z_N / x_N + c_N, 0; (eta - psi t) / x_N, (psi - t eta^T) / x_N + W c],   W = [1; 1 - t t^T]. */
+TG_INLINE void eliminate_contact(int d, const double *x, const double *z, double psi, double normal, double tangent,
+                                 double *E, double *N)
+{
+    double t[TG_CONE_MAX], u[TG_CONE_MAX], along[TG_CONE_MAX], share = 1 / x[0], dot = 0;
+    int m = d - 1;
+    E[0] = N[0] = 1 / (z[0] * share + normal);
+    for (int i = 0; i < m; i++)
+    {
+        E[1 + i] = N[1 + i] = 0;
+        t[i] = x[1 + i] * share;
+        u[i] = z[1 + i] * share + tangent * t[i];
+        along[i] = (z[1 + i] - psi * t[i]) * share * E[0];
+        dot += t[i] * u[i];
+    }
+    double stiff = psi * share + tangent, soft = 1 / stiff, more = soft / (stiff - dot);
+    for (int i = 0; i < m; i++)
+    {
+        double *e = E + d * (1 + i), *n = N + d * (1 + i), sum = 0;
+        for (int j = 0; j < m; j++)
+        {
+            double one = i == j ? soft : 0;
+            e[1 + j] = one + t[i] * u[j] * more;
+            n[1 + j] = one - t[i] * (t[j] * soft - (u[j] - dot * t[j]) * more);
+            sum += e[1 + j] * along[j];
+        }
+        e[0] = n[0] = -sum;
+    }
+}
+
 void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent,
                            double *E, double *N)
 {
-    const double *eta = z + 1;
-    double t[TG_CONE_MAX], u[TG_CONE_MAX], dot = 0;
-    int m = d - 1;
-    memset(E, 0, sizeof(double) * (size_t)(d * d));
-    memset(N, 0, sizeof(double) * (size_t)(d * d));
-    E[0] = N[0] = 1 / (z[0] / x[0] + normal);
-    for (int i = 0; i < m; i++)
-    {
-        t[i] = x[1 + i] / x[0];
-        u[i] = eta[i] / x[0] + tangent * t[i];
-        dot += t[i] * u[i];
-    }
-    double stiff = m > 0 ? psi / x[0] + tangent : 1, share = m > 0 ? 1 / (stiff - dot) : 0;
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < m; j++)
-        {
-            double one = i == j;
-            E[d * (1 + i) + 1 + j] = (one + t[i] * u[j] * share) / stiff;
-            N[d * (1 + i) + 1 + j] = (one - t[i] * t[j] + t[i] * (u[j] - dot * t[j]) * share) / stiff;
-        }
-    for (int i = 0; i < m; i++)
-    {
-        double sum = 0;
-        for (int j = 0; j < m; j++)
-            sum += E[d * (1 + i) + 1 + j] * (eta[j] - psi * t[j]) / x[0];
-        E[d * (1 + i)] = N[d * (1 + i)] = -sum * E[0];
-    }
+    if (d == DIM)
+        eliminate_contact(DIM, x, z, psi, normal, tangent, E, N);
+    else
+        eliminate_contact(d, x, z, psi, normal, tangent, E, N);
 }
 
 /* ---- the system ---- */

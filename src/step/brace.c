@@ -223,7 +223,7 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
 /* whether one of n numbers makes rows disagree, and turns impulses that then do something (NULL: anything) */
 static bool any_kink(int n, const double *apart, const double *turned, double bound)
 {
-    if (!(v4_most(n, apart, apart) > nothing * nothing))
+    if (!v4_any_beyond(n, apart, nothing))
         return false;
     for (int k = 0; k < n; k++)
         if (fabs(apart[k]) > nothing && (turned == NULL || 2 * bound * fabs(turned[k]) > nothing))
@@ -248,8 +248,7 @@ static bool tie_gives(const tg_model *m, tg_work *w, const double *z, double bou
     memcpy(apart_v, apart.v, bytes);
     tg_gradient turned = disagreement(m, w, z, y, false, row_scratch, w->param_gradient, &turned_dt);
     return any_kink(m->nv, apart_q, turned.q, bound) || any_kink(m->nv, apart_v, turned.v, bound) ||
-           any_kink(1, &apart_dt, &turned_dt, bound) ||
-           any_kink(m->nparams, s->disagreement, w->param_gradient, bound);
+           any_kink(1, &apart_dt, &turned_dt, bound) || any_kink(m->nparams, s->disagreement, w->param_gradient, bound);
 }
 
 static double bound_of(const tg_island *island, int row)

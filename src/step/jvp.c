@@ -129,7 +129,7 @@ tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cot
     return TG_OK;
 }
 
-static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent *in)
+tg_status tg_check_change(const tg_model *m, tg_work *w, const tg_cotangent *in)
 {
     const struct
     {
@@ -168,6 +168,6 @@ tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_
     TG_TRY(tg_check_work(m, w));
     if (in == NULL || out == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL", in == NULL ? "in" : "out");
-    TG_TRY(check_change(m, w, in));
+    TG_TRY(tg_check_change(m, w, in));
     return tg_step_jvp_many(m, w, 1, in, NULL, out, label);
 }

@@ -174,6 +174,9 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        o->smooth_width);
     if (!(o->smooth_reach >= 0 && o->smooth_reach <= 1e3))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_reach = %g must be in [0, 1e3]", o->smooth_reach);
+    if (o->smooth_reach > 0 && o->backward != TG_BACKWARD_SMOOTHED)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_reach = %g belongs to backward = smoothed",
+                       o->smooth_reach);
     TG_TRY(check_positive(w, "smooth_speed", o->smooth_speed, most));
     TG_TRY(check_positive(w, "dt", o->dt, most));
     TG_TRY(check_positive(w, "tolerance", o->tolerance, most));

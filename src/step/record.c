@@ -375,7 +375,10 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     if (h.given > 0)
         tg_return_given(w->rows, control->contacts);
     if (h.matrices)
+    {
         get_all(matrix, MATRICES, &record);
+        tg_return_delassus(m, w);
+    }
     else
         TG_TRY(make_matrices(m, w));
     if (h.matrices && use == TG_RESTORE_COLUMNS)

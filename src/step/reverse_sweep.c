@@ -206,8 +206,7 @@ static bool forces_reverse(tg_reverse *r)
     if (any_joint_range(m))
     {
         memset(s->part, 0, sizeof(double) * (size_t)m->nv);
-        for (int i = 0; i < m->nu; i++)
-            tg_add_actuator_force(m, r->w, i, s->drive[i].force, s->part);
+        tg_add_drives(m, r->w, s->drive, false, s->part);
         if (tg_joint_range_reverse(m, r->w, s->part, r->scaled, r->other, r->g.params))
             return false;
     }

@@ -584,6 +584,8 @@ static tg_status begin_changes(const tg_model *m, tg_work *w, int count, const t
                            out[i].q == NULL   ? "q"
                            : out[i].v == NULL ? "v"
                                               : "act");
+        tg_cotangent start = {.q = in[i].q, .v = in[i].v, .act = in[i].act, .dt = in[i].dt, .params = in[i].params};
+        TG_TRY(tg_check_change(m, w, &start));
         begin_row(out[i].q, in[i].q, m->nv);
         begin_row(out[i].v, in[i].v, m->nv);
         begin_row(out[i].act, in[i].act, m->na);
@@ -621,6 +623,9 @@ static tg_status changes_at(const tg_model *m, tg_work *w, const tg_tape *t, int
         after[i] = (tg_cotangent){.q = row_of(out[i].q, step + 1, m->nv),
                                   .v = row_of(out[i].v, step + 1, m->nv),
                                   .act = m->na > 0 ? row_of(out[i].act, step + 1, m->na) : NULL};
+        tg_cotangent given = before[i];
+        given.q = given.v = given.act = given.dt = given.params = NULL; /* judged at the start, or our own */
+        TG_TRY(tg_check_change(m, w, &given));
     }
     return tg_step_jvp_many(m, w, count, before, range, after, label);
 }

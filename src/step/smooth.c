@@ -37,11 +37,7 @@ static void fill_drives(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     if (m->ntendon > 0)
         tg_tendon_rates(m, w, s->v);
-    for (int i = 0; i < m->nu; i++)
-    {
-        tg_drive_fill(m, w, i, s->v, s->act, s->u, s->options.dt, &s->drive[i]);
-        tg_reserve_add(&s->bounds, s->drive[i].bounds);
-    }
+    tg_drives_fill(m, w, s->v, s->act, s->u, s->options.dt, s->drive, &s->bounds);
 }
 
 static void fill_extra(const tg_model *m, const tg_work *w)
@@ -105,9 +101,7 @@ static void outer_forces(const tg_model *m, const tg_work *w, double *force, tg_
 {
     const tg_step_work *s = w->step;
     memset(force, 0, sizeof(double) * (size_t)m->nv);
-    for (int i = 0; i < m->nu; i++)
-        if (!beside || m->actuator_transmission[i] != TG_TRANSMISSION_TENDON)
-            tg_add_actuator_force(m, w, i, s->drive[i].force, force);
+    tg_add_drives(m, w, s->drive, beside, force);
     if (m->nu > 0)
         tg_clamp_joint_forces(m, w, force, bounds);
     add(m->nv, s->tau, force);

@@ -179,6 +179,9 @@ tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cot
 tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
                            const tg_param_range *range, tg_cotangent *out, tg_label *label);
 
+/* Refuses a change with numbers that are not finite. (jvp.c) */
+tg_status tg_check_change(const tg_model *m, tg_work *w, const tg_cotangent *in);
+
 /* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
 

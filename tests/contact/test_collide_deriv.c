@@ -335,12 +335,44 @@ static void test_outputs_are_optional(void **state)
     tg_model_destroy(m);
 }
 
+/* The gap of a pair is that of its nearest contact point, in either order. */
+static void test_gap(void **state)
+{
+    (void)state;
+    tg_model *m = pair_model(TG_GEOM_PLANE, TG_GEOM_BOX);
+    deriv_case *c = begin_case(m, 3);
+    randomise(c, 1);
+    assert_int_equal(
+        tg_collide_derivatives(m, c->w, c->q, 3, c->contact, ROOM, &c->count, c->dpoint, c->dnormal, c->ddistance),
+        TG_OK);
+    int least = 0;
+    for (int k = 1; k < c->count; k++)
+        least = c->contact[k].gap < c->contact[least].gap ? k : least;
+    double gap = 0, *slope = numbers((size_t)c->nv);
+    for (int swapped = 0; swapped < 2; swapped++)
+    {
+        assert_int_equal(tg_gap(m, c->w, c->q, swapped, 1 - swapped, &gap, slope), TG_OK);
+        assert_true(gap == c->contact[least].gap);
+        assert_memory_equal(slope, c->ddistance + (ptrdiff_t)least * c->nv, sizeof(double) * (size_t)c->nv);
+    }
+    assert_int_equal(tg_gap(m, c->w, c->q, 0, 1, &gap, NULL), TG_OK);
+    assert_int_equal(tg_gap(m, c->w, c->q, 1, 1, &gap, slope), TG_ERR_VALUE);
+    assert_non_null(strstr(tg_work_message(c->w), "never collide"));
+    assert_int_equal(tg_gap(m, c->w, c->q, 0, 2, &gap, slope), TG_ERR_ARGUMENT);
+    assert_non_null(strstr(tg_work_message(c->w), "the model has 2"));
+    assert_int_equal(tg_gap(m, c->w, c->q, 0, 1, NULL, slope), TG_ERR_ARGUMENT);
+    free(slope);
+    end_case(c);
+    tg_model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_outputs_are_optional),
+        cmocka_unit_test(test_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -283,7 +283,7 @@ def test_calls_cover_every_method(zoo):
     rest = {"names", "index", "copy", "param_names", "param_slices", "save", "to_mjcf", "exclude_overlaps"}
     rest |= {"collide", "collide_derivatives"}  # as many results as contacts: test_collide.py
     rest |= {"linearise", "static_control"}  # of a step: test_rollout.py
-    rest |= {"gap"}  # of a pair: test_gap.py
+    rest |= {"gap", "masked"}  # test_gap.py, test_param_labels.py
     methods = {n for n, f in inspect.getmembers(tg.Model, callable) if not n.startswith("_")}
     assert methods - rest == {name for name in listed if not name.startswith("_")}
 

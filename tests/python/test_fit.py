@@ -348,3 +348,25 @@ def test_the_end_of_a_search_is_not_computed_twice(monkeypatch):
     with_slopes = [key[:2] for key in seen if key[2]]
     assert len(with_slopes) >= 3
     assert len(set(with_slopes)) == len(with_slopes)
+
+
+def test_masked_parameters_are_named():
+    """MuJoCo's rule: of two frictions the larger counts."""
+    m = tg.load_string(SCENE)
+    m.params["geom.floor.friction[0]"] = 0.5
+    log = tumble(m)
+    found = tg.fit(m, log, [MU], noise=1e-3)
+    note = "in every contact of its geom another counts (geom.floor.friction[0])"
+    assert any("at the start" in one and note in one for one in found.notes)
+    assert any(f"{MU} ended at" in one and note in one for one in found.notes)
+    assert note in str(found)
+    assert not any("counts" in one for one in tg.fit(m, log, ["geom.floor.friction[0]"], noise=1e-3).notes)
+
+
+def test_velocities_that_are_not_measured_are_noted():
+    m = tg.load_string(SCENE)
+    log = tumble(m)
+    bare = {"time": log["time"], "q": log["q"]}
+    noted = [any("velocity at the start of 1 of 1" in one for one in tg.fit(m, given, [MU], **more).notes)
+             for given, more in ((bare, {}), (bare, {"initial": "v"}), (log, {}))]  # fmt: skip
+    assert noted == [True, False, False]

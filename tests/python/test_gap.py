@@ -48,7 +48,24 @@ def test_a_body_posed_at_gap_zero_stays():
 
 def test_refusals():
     m = tg.load_string(SCENE)
-    with pytest.raises(tg.Error):
+    with pytest.raises(tg.Error, match=r"'ball'.*never collide"):
         m.gap("ball", "ball", m.default_q())
+    with pytest.raises(IndexError, match="geom 9: the model has 3"):
+        m.gap("ball", 9, m.default_q())
     with pytest.raises(tg.UnknownNameError):
         m.gap("ball", "wall", m.default_q())
+
+
+def test_any_order_any_distance_many_geoms():
+    """A wall after the ball in the file, kilometres away, among more pairs than a workspace lists."""
+    balls = "".join(f'<body pos="{i} 0 1"><freejoint/><geom name="{i}" size="0.1"/></body>' for i in range(150))
+    m = tg.load_string(
+        f"""<mujoco><worldbody>{balls}<geom name="wall" type="plane" size="1 1 .1" pos="3000 0 0" zaxis="-1 0 0"/>
+        </worldbody></mujoco>"""
+    )
+    q = m.default_q()
+    for pair in (("7", "wall"), ("wall", "7")):
+        gap = m.gap(*pair, q)
+        assert gap.value == pytest.approx(3000 - 7 - 0.1)
+        assert gap.derivative == pytest.approx(-np.eye(m.nv)[7 * 6])
+    assert m.gap("3", "140", q).value == pytest.approx(137 - 0.2)

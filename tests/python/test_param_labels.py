@@ -75,6 +75,8 @@ def test_labels_of_rollouts():
 
 def test_parameters_that_cannot_matter():
     m = tg.load_string(CUBE.format(floor=1.0, cube=0.3, z=0.1, e=0.5))
+    assert m.masked(NAMES) == {"geom.cube.friction[0]": "geom.floor.friction[0]"}
+    assert m.masked("geom.floor.*") == {"geom.floor.restitution": "geom.cube.restitution"}
     masked = tg.check(m, states=3, params=NAMES).masked
     assert masked == {"geom.cube.friction[0]": "geom.floor.friction[0]"}
     assert "geom.cube.friction[0] cannot matter" in repr(tg.check(m, states=3, params=NAMES))

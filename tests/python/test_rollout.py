@@ -107,6 +107,80 @@ def test_many_directions_at_once(quadruped):
         r.jvp(v0=np.eye(m.nv), params=np.zeros((2, m.nparams)))
 
 
+CART = """<mujoco><option timestep="0.004"/><worldbody>
+<geom name="floor" type="plane" size="5 5 0.1" friction="0.4"/>
+<body name="cart" pos="0 0 0.12"><freejoint/><geom type="box" size="0.2 0.1 0.05" mass="2" friction="0.5"/>
+    <site name="tip" pos="0.2 0 0.05"/>
+    <body name="arm" pos="0 0 0.06"><joint name="j" axis="0 1 0" damping="0.1" armature="0.01"/>
+        <geom type="capsule" fromto="0 0 0 0.2 0 0.2" size="0.02" mass="0.3"/></body></body>
+<body name="ball" pos="0.45 0.02 0.08"><freejoint/><geom name="ball" size="0.08" mass="0.4" friction="0.6"/></body>
+</worldbody><actuator><general joint="j" dyntype="filter" dynprm="0.05" gainprm="3"/><motor joint="j"/></actuator>
+<custom><numeric name="tangere:geom.ball.restitution" data="0.6"/></custom></mujoco>"""
+TIED = {"body.*.mass": 1.0, "geom.ball.restitution": -0.5}
+INPUTS = ["q0", "v0", "act0", "u", "tau", "wrench", "dt", "params:*", TIED]
+
+
+@pytest.mark.parametrize("pushed", [True, False])
+@pytest.mark.parametrize("options", [{}, {"impact": "within"}, {"backward": "smoothed", "smooth_reach": 0.1}], ids=str)
+def test_all_inputs_in_both_modes(options, pushed):
+    """Every kind of input by itself, which takes either mode, and all together; also wrenches where there were none."""
+    m, rng = tg.load_string(CART), np.random.default_rng(0)
+    rows, at = 4, [9, -1]
+    given = {"wrench": 0.5 * rng.normal(size=(rows, m.nbody, 6)), "tau": 0.1 * rng.normal(size=(rows, m.nv))}
+    v0 = np.eye(m.nv)[0] * 4
+    u = rng.normal(size=(rows, m.nu))
+    r = tg.rollout(m, m.default_q(), v0, u, hold=5, **(given if pushed else {}), **options)
+    for of in ("q", "v", "act", "site:tip", "body:ball"):
+        all_of_them = r.jacobian(of=of, at=at, wrt=INPUTS)
+        outputs = [r._outputs(of, range(len(r.v))[i]) for i in at]
+        end = 0
+        for name in INPUTS:
+            part = [(str(name), *r._inputs(name))]
+            forward, backward = r._by_columns(part, part[0][1], outputs)[0], r._by_rows(part, outputs)[0]
+            whole = all_of_them.matrix[:, :, all_of_them.columns[str(name)]]
+            size = max(1.0, np.abs(forward).max())
+            assert np.abs(forward - backward).max() <= 1e-10 * size, (of, name)
+            assert np.abs(forward - whole).max() <= 1e-10 * size, (of, name)
+            assert np.abs(forward).max() > 0 or of == "act" or name == "act0"
+            end += part[0][1]
+        assert all_of_them.matrix.shape[2] == end
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, r: r.jacobian(of=3), "of: 3: expected 'q'"),
+        (lambda m, r: r.jacobian(at=len(r) + 1), "at = 41: there are 41, 0 to 40"),
+        (lambda m, r: r.jacobian(at=1.5), "at: expected a whole number, got 1.5"),
+        (lambda m, r: r.jacobian(at=[]), "at: expected the index of a state"),
+        (lambda m, r: r.jacobian(wrt=["v0", "v0"]), "wrt: v0 is there twice"),
+        (lambda m, r: r.jacobian(wrt="body.trunk.mass"), "did you mean 'params:body.trunk.mass'"),
+        (lambda m, r: r.jacobian(wrt=None), "wrt: None: expected one of q0"),
+        (lambda m, r: r.sensitivity([1.5]), "params: expected names, .*got 1.5"),
+        (lambda m, r: r.sensitivity(None), "params: expected names, .*got None"),
+        (lambda m, r: r.sensitivity([{"gravity[2]": "x"}]), "factor of 'gravity.2.': expected a number"),
+        (lambda m, r: r.sensitivity([{"gravity[2]": np.nan}]), r"in.params\[\d+\] = nan: must be finite"),
+        (lambda m, r: r.jvp(controls=np.full((STEPS, m.nu), np.nan)), r"in.u\[0\] = nan: must be finite"),
+        (lambda m, r: r.jvp(v0=np.full(m.nv, np.inf)), r"in.v\[0\] = inf: must be finite"),
+        (lambda m, r: r.jvp(u=np.zeros((STEPS, m.nu))), "no argument 'u'; use controls"),
+        (lambda m, r: r.vjp(gq=np.ones(m.nv), at=99), "at = 99: there are 41"),
+        (lambda m, r: r.step_jacobian(STEPS), "step = 40: there are 40, 0 to 39"),
+        (lambda m, r: r.contacts[STEPS], "step = 40: there are 40"),
+        (lambda m, r: tg.rollout(m, r.q[0], r.v[0], 8, hold=2.5), "hold: expected a whole number, got 2.5"),
+        (lambda m, r: tg.rollout(m, r.q[0], r.v[0], r.controls, steps="40"), "steps: expected a whole number"),
+        (lambda m, r: tg.rollout(m, r.q[0], r.v[0], 8, tape=None), "tape: expected True or False, got None"),
+        (lambda m, r: tg.rollout(m, r.q[0], r.v[0], 8, wrench="x"), "wrench: expected real numbers"),
+        (lambda m, r: m.linearise(r.q[0], steps=1.5), "steps: expected a whole number, got 1.5"),
+        (lambda m, r: m.linearise(r.q[0], hold=3), "linearise: no option 'hold'"),
+        (lambda m, r: m.static_control(r.q[0], tolerance="x"), "tolerance: expected a number, got 'x'"),
+    ],
+)
+def test_mistakes(quadruped, call, message):
+    r = walk(quadruped)
+    with pytest.raises((ValueError, TypeError, IndexError), match=message):
+        call(quadruped, r)
+
+
 def test_parameters_stay(quadruped):
     m = quadruped.copy()
     sim = tg.Sim(m)
@@ -128,6 +202,7 @@ def test_linearise(quadruped):
     for _ in range(300):
         sim.step(u=key.ctrl)
     one = m.linearise(sim.q, sim.v, key.ctrl, steps=3)
+    assert one.label == tg.rollout(m, sim.q, sim.v, key.ctrl[None], hold=3).vjp(gv=np.ones(m.nv), at=-1).label
     dx, du, h = rng.standard_normal(2 * m.nv), rng.standard_normal(m.nu), 1e-7
 
     def end(scale):

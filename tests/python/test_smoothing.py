@@ -61,19 +61,22 @@ def test_pushing_from_afar_has_the_right_sign():
     assert 0.5 < reach.slope(m, 0.05, impact="within") / reach.wide(m, 0.05) < 1.5
 
 
-def growth(m, v, steps, **options):
+def growth(m, v, steps, key=None, **options):
     """Spectral radius of the chain of steps, per step."""
     sim, chain = tg.Sim(m, **options), np.eye(2 * m.nv)
+    u = np.zeros(m.nu) if key is None else m.key(key).ctrl
+    if key is not None:
+        sim.reset(key)
     sim.v = v
     for _ in range(steps):
-        sim.step()
+        sim.step(u=u)
         j = sim.jacobian()
         chain = np.block([[j.dq_dq, j.dq_dv], [j.dv_dq, j.dv_dv]]) @ chain
     return np.abs(np.linalg.eigvals(chain)).max() ** (1 / steps)
 
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
-def test_chains_grow_by_a_bounded_factor(dt):
+def test_chains_of_thrown_bodies_grow_by_a_bounded_factor(dt):
     """docs/gradients.md: per step at most 3 % more than the exact chain, or than 1."""
     ratios = []
     for seed in range(100, 108):
@@ -88,7 +91,28 @@ def test_chains_grow_by_a_bounded_factor(dt):
     assert max(ratios) < 1.03, sorted(ratios)[-5:]
 
 
+@pytest.mark.parametrize("name", ["quadruped", "planar_walker", "humanoid36"])
+def test_chains_of_robots_grow_by_a_bounded_factor(name):
+    """docs/gradients.md: per step at most 10 % more than the exact chain, or than 1."""
+    m, dt, ratios = tg.load(ROOT / "models" / f"{name}.xml"), 5e-3, []
+    for seed in range(200, 206):
+        v = 0.5 * np.random.default_rng(seed).normal(size=m.nv)
+        exact = max(1.0, growth(m, v, 80, 0, dt=dt))
+        ratios += [
+            growth(m, v, 80, 0, dt=dt, backward="smoothed", **options) / exact
+            for options in ({}, {"smooth_width": 1e-4}, {"smooth_speed": 0.05}, {"smooth_reach": 0.1})
+        ]
+    assert max(ratios) < 1.1, sorted(ratios)[-5:]
+
+
 def test_widths_that_grow_without_bound_are_refused():
     m = tg.load_string(BOX.format(dt=0.001, euler="0 0 0"))
     with pytest.raises(tg.Error, match="smooth_width = 1e-06 must be 0 or in"):
         tg.Sim(m, backward="smoothed", smooth_width=1e-6)
+
+
+def test_a_reach_needs_smoothed_derivatives():
+    """It would have no effect: an exact derivative of 0 is not what it asks for."""
+    m = tg.load_string(BOX.format(dt=0.001, euler="0 0 0"))
+    with pytest.raises(tg.Error, match=r"smooth_reach = .* belongs to backward = smoothed"):
+        tg.rollout(m, m.default_q(), np.zeros(m.nv), 3, smooth_reach=0.1)

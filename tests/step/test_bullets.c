@@ -30,8 +30,8 @@ static sim *range_of(int s, int t)
         text("<mujoco><option gravity='0 0 0' integrator='implicit'/><asset>"
              "<mesh name='m' vertex='0.02 0 0  -0.02 0 0  0 0.03 0.01  0 -0.03 0.01  0.01 0 0.07  -0.01 0.01 -0.05  0 "
              "0 -0.06'/>"
-             "<mesh name='slab' vertex='-9 -9 -0.02  9 -9 -0.02  9 9 -0.02  -9 9 -0.02  -9 -9 0.02  9 -9 0.02  9 9 "
-             "0.02  -9 9 0.02'/>"
+             "<mesh name='slab' vertex='-50 -50 -0.02  50 -50 -0.02  50 50 -0.02  -50 50 -0.02  -50 -50 0.02  50 -50 "
+             "0.02  50 50 0.02  -50 50 0.02'/>"
              "</asset><worldbody><body pos='0 0 1'><freejoint/><geom %s mass='0.1'/></body>%s</worldbody></mujoco>",
              shape[s], target[t]));
 }

@@ -527,6 +527,26 @@ static void test_linkages(void **state)
     }
 }
 
+/* Loops that hold by small levers are differentiated from the rows of the trees (held_levers.c), which are not in a
+ * record: with contacts that come and go these are in other places at every step. Starts of which the first failed. */
+static void test_small_levers(void **state)
+{
+    (void)state;
+    tg_model *m = NULL;
+    const int steps[] = {2, 5, 20};
+    const uint64_t starts[] = {17353605703537697668u, 11, 12};
+    tg_error error;
+    if (tg_load(TANGERE_SHARED "/robots/agility_cassie/scene.xml", NULL, &m, &error) != TG_OK)
+        fail_msg("%s", error.message);
+    sim *s = sim_open_model(m);
+    for (size_t k = 0; k < sizeof starts / sizeof *starts; k++)
+    {
+        noise_seed = starts[k];
+        assert_true(judge_model(s, "cassie", steps, 3).judged > 0);
+    }
+    sim_close(s);
+}
+
 static void test_random_scenes(void **state)
 {
     (void)state;
@@ -591,7 +611,8 @@ static void test_arguments(void **state)
 int main(int count, char **values)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_light_ball), cmocka_unit_test(test_models),
-                                       cmocka_unit_test(test_linkages), cmocka_unit_test(test_random_scenes)};
+                                       cmocka_unit_test(test_linkages), cmocka_unit_test(test_small_levers),
+                                       cmocka_unit_test(test_random_scenes)};
     const struct CMUnitTest named[] = {cmocka_unit_test(test_arguments)};
     arguments = count;
     argument = values;
