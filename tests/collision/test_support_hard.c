@@ -324,8 +324,9 @@ static void hard_points(void **state)
 {
     (void)state;
     static cloud c;
-    for (int seed = 1; seed <= 300; seed++)
+    for (int k = 1; k <= 301; k++)
     {
+        int seed = k <= 300 ? k : 4575; /* a plate of 3e-7: in its own frame the hull code did not come to an end */
         test_random r = {0x9E3779B97F4A7C15ULL * (uint64_t)seed};
         random_unit(&r);
         draw(&r, &c);
