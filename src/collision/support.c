@@ -57,14 +57,12 @@ static int scan(const tg_polytope *t, v4 d)
 #define ALONE 1e-6 /* of the radius: five times what merging triangles into polygons may move */
 
 /* The vertex is farther than its neighbours by so much that every climb ends there: with a and b its neighbours in a
- * polygon, the other corners of that are x + s (a - x) + t (b - x), s + t >= 1, but for what merging moved.
- * Not where the polygons around it leave a gap. */
+ * polygon, the other corners of that are x + s (a - x) + t (b - x), s + t >= 1, but for what merging moved. */
 static bool is_farthest(const tg_polytope *t, v4 d, int vertex)
 {
     v4 x = v4_load(t->vertex + 4 * vertex);
     double gap = ALONE * t->radius * sqrt(v4_dot(d, d)), most = v4_dot(x, d) - gap;
-    bool open = t->open[vertex / 64] >> vertex % 64 & 1;
-    return !open && gap > 0 && gap < INFINITY && farthest_in_ring(t, vertex, d, &most) < 0;
+    return gap > 0 && gap < INFINITY && farthest_in_ring(t, vertex, d, &most) < 0;
 }
 
 static v4 support_mesh(const tg_placed *s, v4 local, int *vertex)

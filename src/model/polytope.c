@@ -58,13 +58,23 @@ typedef struct arrays
     double *vertex, *normal, *ring;
     int *neighbour_start, *neighbour, *polygon_start, *polygon, *around_start, *around, *ring_start, *ring_vertex,
         *start;
-    uint64_t *open;
 } arrays;
 
-/* an upper bound: every vertex may leave a block unfilled */
-static size_t most_blocks(int nvertex, int ncorner)
+static int corners_of(const tg_faces *b)
 {
-    return nvertex <= TG_SCAN ? ((size_t)nvertex + 7) / 8 : (2 * (size_t)ncorner) / 8 + (size_t)nvertex;
+    return b->npolygon > 0 ? b->start[b->npolygon] : 0;
+}
+
+/* an upper bound: sides of polygons and of triangles in them, both ways; the two of a segment */
+static size_t most_edges(const tg_faces *b)
+{
+    return 2 * ((size_t)corners_of(b) + (size_t)b->ninner) + 2;
+}
+
+/* an upper bound: every vertex may leave a block unfilled */
+static size_t most_blocks(int nvertex, const tg_faces *b)
+{
+    return nvertex <= TG_SCAN ? ((size_t)nvertex + 7) / 8 : most_edges(b) / 8 + (size_t)nvertex;
 }
 
 /* about eight cells a vertex, and as many that are not on the octahedron */
@@ -74,8 +84,9 @@ static int cells_for(int nvertex)
     return nvertex <= TG_SCAN ? 0 : cells < CELLS_MAX ? cells : CELLS_MAX;
 }
 
-static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nvertex, int npolygon, int ncorner)
+static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nvertex, const tg_faces *b)
 {
+    int npolygon = b->npolygon, ncorner = corners_of(b);
     *polytope = TG_TAKE(arena, tg_polytope, 1, "polytope");
     a->vertex = TG_TAKE(arena, double, 4 * (size_t)nvertex, "vertex");
     a->normal = TG_TAKE(arena, double, 4 * (size_t)npolygon, "normal");
@@ -84,57 +95,73 @@ static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nverte
     a->polygon_start = TG_TAKE(arena, int, npolygon + 1, "polygon_start");
     a->polygon = TG_TAKE(arena, int, ncorner, "polygon");
     a->around_start = TG_TAKE(arena, int, nvertex + 1, "around_start");
-    a->around = TG_TAKE(arena, int, ncorner, "around");
-    size_t blocks = most_blocks(nvertex, ncorner);
+    a->around = TG_TAKE(arena, int, ncorner + b->nlink, "around");
+    size_t blocks = most_blocks(nvertex, b);
     a->ring_start = TG_TAKE(arena, int, nvertex + 1, "ring_start");
     a->ring = TG_TAKE(arena, double, 24 * blocks, "ring");
     a->ring_vertex = TG_TAKE(arena, int, 8 * blocks, "ring_vertex");
     a->start = TG_TAKE(arena, int, 2 * cells_for(nvertex) * cells_for(nvertex), "start");
-    a->open = TG_TAKE(arena, uint64_t, nvertex / 64 + 1, "open");
 }
 
-/* Polygons around each vertex: counted, then placed. */
-static void fill_around(const tg_polytope *t, arrays *a)
+/* Polygons around each vertex, those of which it is no corner last: counted, then placed. */
+static void fill_around(const tg_polytope *t, arrays *a, const tg_faces *b)
 {
     int ncorner = t->polygon_start[t->npolygon];
     for (int i = 0; i < ncorner; i++)
         a->around_start[t->polygon[i] + 1]++;
+    for (int i = 0; i < b->nlink; i++)
+        a->around_start[b->kept[b->link[i].point] + 1]++;
     for (int v = 0; v < t->nvertex; v++)
         a->around_start[v + 1] += a->around_start[v];
-    for (int p = t->npolygon - 1; p >= 0; p--) /* backwards: an end moves down to its start */
+    for (int i = b->nlink - 1; i >= 0; i--) /* backwards: an end moves down to its start */
+        a->around[--a->around_start[b->kept[b->link[i].point] + 1]] = b->link[i].polygon;
+    for (int p = t->npolygon - 1; p >= 0; p--)
         for (int i = t->polygon_start[p]; i < t->polygon_start[p + 1]; i++)
             a->around[--a->around_start[t->polygon[i] + 1]] = p;
     for (int v = 0; v < t->nvertex; v++)
         a->around_start[v] = a->around_start[v + 1];
-    a->around_start[t->nvertex] = ncorner;
+    a->around_start[t->nvertex] = ncorner + b->nlink;
 }
 
-/* Every edge of a polygon both ways, sorted, once. */
-static void fill_neighbours(const tg_polytope *t, arrays *a, tg_edge *e, tg_edge *sorted, int *start)
+/* Both ways, sorted, once: list[start[v]] .. are joined to v. */
+static void fill_lists(tg_edge *e, int count, tg_edge *sorted, int *bucket, int nvertex, int *start, int *list)
+{
+    tg_sort_edges(e, count, sorted, bucket, nvertex);
+    int n = 0;
+    for (int i = 0; i < count; i++)
+    {
+        if (i > 0 && sorted[i].low == sorted[i - 1].low && sorted[i].high == sorted[i - 1].high)
+            continue;
+        list[n++] = sorted[i].high;
+        start[sorted[i].low + 1] = n;
+    }
+}
+
+static int join(tg_edge *e, int count, int u, int v)
+{
+    e[count] = (tg_edge){u, v, 0};
+    e[count + 1] = (tg_edge){v, u, 0};
+    return count + 2;
+}
+
+/* the sides of polygons */
+static int add_sides(const tg_polytope *t, tg_edge *e)
 {
     int count = 0;
     for (int p = 0; p < t->npolygon; p++)
         for (int i = t->polygon_start[p]; i < t->polygon_start[p + 1]; i++)
-        {
-            int u = t->polygon[i], v = t->polygon[i + 1 < t->polygon_start[p + 1] ? i + 1 : t->polygon_start[p]];
-            e[count++] = (tg_edge){u, v, 0};
-            e[count++] = (tg_edge){v, u, 0};
-        }
-    if (t->npolygon == 0 && t->nvertex == 2)
-    {
-        e[count++] = (tg_edge){0, 1, 0};
-        e[count++] = (tg_edge){1, 0, 0};
-    }
-    tg_sort_edges(e, count, sorted, start, t->nvertex);
-    e = sorted;
-    int n = 0;
-    for (int i = 0; i < count; i++)
-    {
-        if (i > 0 && e[i].low == e[i - 1].low && e[i].high == e[i - 1].high)
-            continue;
-        a->neighbour[n++] = e[i].high;
-        a->neighbour_start[e[i].low + 1] = n;
-    }
+            count = join(e, count, t->polygon[i],
+                         t->polygon[i + 1 < t->polygon_start[p + 1] ? i + 1 : t->polygon_start[p]]);
+    return t->npolygon == 0 && t->nvertex == 2 ? join(e, count, 0, 1) : count;
+}
+
+/* The sides of the triangles in polygons: triangles are a convex surface, polygons only nearly so, and a corner of one
+ * may lie on the side of another. */
+static int add_inner(const tg_faces *b, tg_edge *e, int count)
+{
+    for (int i = 0; i < b->ninner; i++)
+        count = join(e, count, b->kept[b->inner[i].low], b->kept[b->inner[i].high]);
+    return count;
 }
 
 /* Appends the vertices list[0 .. count - 1] (NULL: 0, 1, ...) as blocks of eight; returns the number of blocks. */
@@ -151,7 +178,7 @@ static int fill_ring(const tg_polytope *t, arrays *a, int block, const int *list
     return block;
 }
 
-static void fill_rings(const tg_polytope *t, arrays *a)
+static void fill_rings(const tg_polytope *t, arrays *a, const int *start, const int *list)
 {
     if (t->nvertex <= TG_SCAN)
     {
@@ -159,11 +186,7 @@ static void fill_rings(const tg_polytope *t, arrays *a)
         return;
     }
     for (int v = 0; v < t->nvertex; v++)
-    {
-        const int *list = t->neighbour + t->neighbour_start[v];
-        a->ring_start[v + 1] =
-            fill_ring(t, a, a->ring_start[v], list, t->neighbour_start[v + 1] - t->neighbour_start[v]);
-    }
+        a->ring_start[v + 1] = fill_ring(t, a, a->ring_start[v], list + start[v], start[v + 1] - start[v]);
 }
 
 /* the farthest vertex along d, from a start */
@@ -172,13 +195,13 @@ static int climb(const tg_polytope *t, v4 d, int start)
     for (int best = start;; start = best)
     {
         double most = v4_dot(d, v4_load(t->vertex + 4 * (size_t)start));
-        for (int i = t->neighbour_start[start]; i < t->neighbour_start[start + 1]; i++)
+        for (int i = 8 * t->ring_start[start]; i < 8 * t->ring_start[start + 1]; i++)
         {
-            double along = v4_dot(d, v4_load(t->vertex + 4 * (size_t)t->neighbour[i]));
+            double along = v4_dot(d, v4_load(t->vertex + 4 * (size_t)t->ring_vertex[i]));
             if (along > most)
             {
                 most = along;
-                best = t->neighbour[i];
+                best = t->ring_vertex[i];
             }
         }
         if (best == start)
@@ -197,18 +220,10 @@ static void fill_starts(const tg_polytope *t, arrays *a)
     }
 }
 
-/* Around a closed vertex there are as many polygons as edges. */
-static void fill_open(const tg_polytope *t, arrays *a)
-{
-    for (int v = 0; v < t->nvertex; v++)
-        if (t->neighbour_start[v + 1] - t->neighbour_start[v] != t->around_start[v + 1] - t->around_start[v])
-            a->open[v / 64] |= (uint64_t)1 << v % 64;
-}
-
 /* Numbers the points that are corners of a polygon (or, without polygons, those marked), in the order of the input. */
 static int number_vertices(tg_faces *b)
 {
-    int ncorner = b->npolygon > 0 ? b->start[b->npolygon] : 0, count = 0;
+    int ncorner = corners_of(b), count = 0;
     for (int i = 0; i < ncorner; i++)
         b->kept[b->corner[i]] = 1;
     for (int i = 0; i < b->npoint; i++)
@@ -218,23 +233,25 @@ static int number_vertices(tg_faces *b)
 
 static tg_status assemble(tg_faces *b, tg_polytope **polytope)
 {
-    int nvertex = number_vertices(b), ncorner = b->npolygon > 0 ? b->start[b->npolygon] : 0;
+    int nvertex = number_vertices(b), ncorner = corners_of(b);
     arrays a;
     tg_arena arena = {0};
-    place(&arena, polytope, &a, nvertex, b->npolygon, ncorner);
+    place(&arena, polytope, &a, nvertex, b);
     tg_status status = TG_OK;
     arena = (tg_arena){.capacity = arena.used, .base = tg_faces_take(b, arena.used, 1, &status)};
-    size_t nedge = 2 * (size_t)ncorner + 2;
+    size_t nedge = most_edges(b);
     tg_edge *e = tg_faces_take(b, 2 * nedge, sizeof *e, &status);
-    int *start = tg_faces_take(b, (size_t)nvertex + 1, sizeof *start, &status);
+    int *start = tg_faces_take(b, 2 * (size_t)nvertex + 2, sizeof *start, &status);
+    int *list = tg_faces_take(b, nedge, sizeof *list, &status);
     if (status != TG_OK)
     {
         tg_free(b->allocator, arena.base);
         tg_free(b->allocator, e);
         tg_free(b->allocator, start);
+        tg_free(b->allocator, list);
         return status;
     }
-    place(&arena, polytope, &a, nvertex, b->npolygon, ncorner);
+    place(&arena, polytope, &a, nvertex, b);
     tg_polytope *t = *polytope;
     *t = (tg_polytope){.nvertex = nvertex,
                        .npolygon = b->npolygon,
@@ -250,8 +267,7 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
                        .ring = a.ring,
                        .ring_vertex = a.ring_vertex,
                        .cells = cells_for(nvertex),
-                       .start = a.start,
-                       .open = a.open};
+                       .start = a.start};
     for (int i = 0; i < b->npoint; i++)
         if (b->kept[i] >= 0)
         {
@@ -266,13 +282,15 @@ static tg_status assemble(tg_faces *b, tg_polytope **polytope)
         memcpy(a.polygon_start, b->start, ((size_t)b->npolygon + 1) * sizeof *b->start);
         memcpy(a.normal, b->normal, 4 * (size_t)b->npolygon * sizeof *b->normal);
     }
-    fill_around(t, &a);
-    fill_neighbours(t, &a, e, e + nedge, start);
-    fill_rings(t, &a);
+    int *bucket = start + nvertex + 1, count = add_sides(t, e);
+    fill_around(t, &a, b);
+    fill_lists(e, count, e + nedge, bucket, nvertex, a.neighbour_start, a.neighbour);
+    fill_lists(e, add_inner(b, e, count), e + nedge, bucket, nvertex, start, list);
+    fill_rings(t, &a, start, list);
     fill_starts(t, &a);
-    fill_open(t, &a);
     tg_free(b->allocator, e);
     tg_free(b->allocator, start);
+    tg_free(b->allocator, list);
     return TG_OK;
 }
 
@@ -302,9 +320,9 @@ tg_status tg_polytope_of_mesh(const tg_allocator *allocator, const double *verte
         status = tg_find_faces(&b);
     if (status == TG_OK)
         status = assemble(&b, polytope);
-    void *const temporary[] = {b.start, b.corner, b.normal, b.kept};
-    for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
-        tg_free(allocator, temporary[i]);
+    tg_drop_faces(&b);
+    tg_free(allocator, b.kept);
+    tg_free(allocator, b.welded);
     return status;
 }
 

@@ -2,8 +2,6 @@
 #ifndef TG_MODEL_POLYTOPE_H
 #define TG_MODEL_POLYTOPE_H
 
-#include <stdint.h>
-
 #include "tangere/base.h"
 
 /* Combinatorics do not change when the vertices are scaled along the axes by numbers that are not zero, so one
@@ -21,11 +19,11 @@ typedef struct tg_polytope
     const int *polygon;         /* vertices of a face, counter-clockwise from outside; coplanar triangles are merged */
     const double *normal;       /* npolygon x 4: unit outward normal (unscaled), and its largest n.x */
     const int *around_start;    /* nvertex + 1 */
-    const int *around;          /* polygons at a vertex */
+    const int *around;          /* polygons at a vertex: it is a corner, or lies on a side */
 
     /* What a search for the farthest vertex compares, eight at a time: of polytopes with up to TG_SCAN vertices all
-     * of them, one ring; of others a ring for each vertex, its neighbours. The last block of a ring repeats its
-     * first vertex where it is not full. */
+     * of them, one ring; of others a ring for each vertex, its neighbours and those along sides of the triangles that
+     * polygons were made of. The last block of a ring repeats its first vertex where it is not full. */
     const int *ring_start;  /* blocks of ring i: ring_start[i] .. ring_start[i + 1] */
     const double *ring;     /* block x 24: x of eight vertices, y, z; 32-byte aligned */
     const int *ring_vertex; /* block x 8 */
@@ -36,8 +34,7 @@ typedef struct tg_polytope
     const int *start; /* 2 x cells x cells */
 
     /* Where there are cells, what tells that a vertex is farther than all others because it is than its neighbours. */
-    double radius;        /* of the ball around the origin that holds all vertices */
-    const uint64_t *open; /* bits: polygons around the vertex leave a gap (points that are one but for rounding) */
+    double radius; /* of the ball around the origin that holds all vertices */
 } tg_polytope;
 
 enum
@@ -58,10 +55,11 @@ static inline int tg_polytope_cell(const tg_polytope *t, double x, double y, dou
  * 2 k along - axis k. */
 extern const tg_polytope tg_unit_cube;
 
-/* The hull of nvertex x 3 numbers, in one block from the allocator. Points that are within 1e-9 of their extent of a
- * plane, a line or a point give a flat hull. Triangles are one polygon where their normals agree to 1e-4 rad and
- * their corners lie within 1e-7 of the extent in one plane (slivers: the corners alone decide); what that moves is
- * below those 1e-7. */
+/* The hull of nvertex x 3 numbers, in one block from the allocator. Nothing is kept apart by less than 1e-7 of the
+ * extent: of points as near to each other the first is taken; points that are as near to a plane, a line or a point
+ * give a flat hull; a corner as near to the outline of a polygon, or of triangles that are one polygon, is none.
+ * Triangles are one polygon where their normals agree to 1e-4 rad (those that are too thin to have one: wherever they
+ * lie) and their corners lie in one plane. */
 tg_status tg_polytope_create(const tg_allocator *allocator, const double *vertex, int nvertex, tg_polytope **polytope,
                              tg_error *error);
 

@@ -10,11 +10,9 @@
 #include "base/status.h"
 #include "model/hull.h"
 
-#define FLAT 1e-9         /* of the extent: thinner than that is flat */
-#define MERGE_ANGLE 1e-4  /* rad */
-#define MERGE_HEIGHT 1e-7 /* of the extent */
-#define COLLINEAR 1e-10   /* of the extent: a corner nearer to the line between its neighbours is no corner */
-#define CONVEX 1e-12      /* of the extent: a neighbour that rises less above a plane does not rise */
+#define MERGE_ANGLE 1e-4 /* rad */
+#define NEAR 1e-7    /* of the extent: points as near to each other, to a plane or to a line are one, or lie in it */
+#define CONVEX 1e-12 /* of the extent: a neighbour that rises less above a plane does not rise */
 
 void *tg_faces_take(tg_faces *b, size_t count, size_t size, tg_status *status)
 {
@@ -58,7 +56,7 @@ static int find_dimension(tg_faces *b)
         int next = farthest(b, origin, dimension, &distance);
         if (dimension == 0)
             b->extent = distance;
-        if (distance <= FLAT * b->extent)
+        if (distance <= NEAR * b->extent)
             return dimension;
         v4 d = tg_face_point(b, next) - origin;
         for (int k = 0; k < dimension; k++)
@@ -73,6 +71,7 @@ static int find_dimension(tg_faces *b)
 typedef struct flat_point
 {
     double x, y;
+    double above; /* how far points that were left out before it may lie outside */
     int index;
 } flat_point;
 
@@ -86,14 +85,15 @@ static int by_place(const void *a, const void *b)
     return p->index - q->index;
 }
 
-/* b is no corner between a and c: left of the line a c, or within `height` of it */
-static bool no_corner(const flat_point *a, const flat_point *b, const flat_point *c, double height)
+/* b lies right of the line from a to c by so much */
+static double height_of(const flat_point *a, const flat_point *b, const flat_point *c)
 {
-    double x = c->x - a->x, y = c->y - a->y;
-    return x * (b->y - a->y) - y * (b->x - a->x) >= -height * sqrt(x * x + y * y);
+    double x = c->x - a->x, y = c->y - a->y, length = sqrt(x * x + y * y);
+    return length > 0 ? (y * (b->x - a->x) - x * (b->y - a->y)) / length : 0;
 }
 
-/* Counter-clockwise; writes corner[], at most count + 1 entries are touched. */
+/* Counter-clockwise; writes corner[], at most count + 1 entries are touched. Corners are left out as long as no point is
+ * farther than `height` outside of the polygon. */
 static int convex_polygon(flat_point *p, int count, double height, int *corner, int *stack)
 {
     qsort(p, (size_t)count, sizeof *p, by_place);
@@ -104,8 +104,15 @@ static int convex_polygon(flat_point *p, int count, double height, int *corner, 
         for (int i = 0; i < count; i++)
         {
             int at = pass == 0 ? i : count - 1 - i;
-            while (n >= base + 2 && no_corner(&p[stack[n - 2]], &p[stack[n - 1]], &p[at], height))
-                n--;
+            p[at].above = 0;
+            for (; n >= base + 2; n--)
+            {
+                const flat_point *last = &p[stack[n - 1]];
+                double rise = height_of(&p[stack[n - 2]], last, &p[at]), above = last->above + fmax(rise, 0);
+                if (rise > 0 && above > height)
+                    break;
+                p[at].above = fmax(p[at].above, above);
+            }
             stack[n++] = at;
         }
         n--; /* the end of a chain is the start of the other */
@@ -115,10 +122,17 @@ static int convex_polygon(flat_point *p, int count, double height, int *corner, 
     return n;
 }
 
+/* the same, with all corners where nothing but a segment would be left */
+static int polygon_of(const tg_faces *b, flat_point *p, int count, int *corner, int *stack)
+{
+    int corners = convex_polygon(p, count, NEAR * b->extent, corner, stack);
+    return corners >= 3 ? corners : convex_polygon(p, count, 0, corner, stack);
+}
+
 static void project(const tg_faces *b, flat_point *p, int index, v4 x, v4 y)
 {
     v4 at = tg_face_point(b, index);
-    *p = (flat_point){v4_dot(at, x), v4_dot(at, y), index};
+    *p = (flat_point){.x = v4_dot(at, x), .y = v4_dot(at, y), .index = index};
 }
 
 /* any unit vector orthogonal to the unit vector n */
@@ -149,10 +163,14 @@ static tg_status flat_polygons(tg_faces *b)
     b->normal = tg_faces_take(b, 8, sizeof *b->normal, &status);
     if (status == TG_OK)
     {
-        v4 normal = v4_cross(b->axis[0], b->axis[1]);
+        v4 normal = v4_cross(b->axis[0], b->axis[1]), origin = tg_face_point(b, 0);
         for (int i = 0; i < b->npoint; i++)
+        {
+            v4 x = tg_face_point(b, i);
+            v4_store3(b->welded + 3 * (size_t)i, x - normal * v4_splat(v4_dot(normal, x - origin)));
             project(b, &p[i], i, b->axis[0], b->axis[1]);
-        int count = convex_polygon(p, b->npoint, COLLINEAR * b->extent, b->corner, stack);
+        }
+        int count = polygon_of(b, p, b->npoint, b->corner, stack);
         for (int i = 0; i < count; i++)
             b->corner[count + i] = b->corner[count - 1 - i];
         b->npolygon = 2;
@@ -278,29 +296,34 @@ static void order_triangles(const tg_faces *b, triangles *t, ranked *r)
         t->order[i] = r[i].index;
 }
 
-/* Triangle i belongs to the plane n.x = offset: its corners do, and its normal, unless it is too thin to have one. */
-static bool belongs(const tg_faces *b, const triangles *t, int i, v4 n, double offset)
+/* too thin to have a normal, or an edge */
+static bool is_sliver(const tg_faces *b, const triangles *t, int i, int *longest)
 {
     const int *c = t->corner + 3 * (size_t)i;
-    double longest = 0; /* squared */
+    double most = 0; /* squared */
+    *longest = 0;
     for (int k = 0; k < 3; k++)
     {
-        v4 a = tg_face_point(b, c[k]);
-        if (fabs(v4_dot(n, a) - offset) > MERGE_HEIGHT * b->extent)
-            return false;
-        v4 side = tg_face_point(b, c[(k + 1) % 3]) - a;
+        v4 side = tg_face_point(b, c[(k + 1) % 3]) - tg_face_point(b, c[k]);
         double square = v4_dot(side, side);
-        longest = square > longest ? square : longest;
+        *longest = square > most ? k : *longest;
+        most = fmax(most, square);
     }
-    double area = v4_length(t->area[i]);
-    if (area <= 2 * MERGE_HEIGHT * b->extent * sqrt(longest))
-        return true;
-    v4 d = t->area[i] * v4_splat(1 / area) - n;
-    return v4_length(d) < MERGE_ANGLE;
+    return v4_length(t->area[i]) <= NEAR * b->extent * sqrt(most);
 }
 
-/* Floods from the triangle over its neighbours; the queue holds the group. */
-static int flood(const tg_faces *b, triangles *t, int seed, int group)
+/* Triangle i belongs to the plane n.x = offset: its corners do, and its normal, if it has one. */
+static bool belongs(const tg_faces *b, const triangles *t, int i, v4 n, double offset)
+{
+    int longest;
+    for (int k = 0; k < 3; k++)
+        if (fabs(v4_dot(n, tg_face_point(b, t->corner[3 * (size_t)i + (size_t)k])) - offset) > NEAR * b->extent)
+            return false;
+    return is_sliver(b, t, i, &longest) || v4_length(v4_unit(t->area[i]) - n) < MERGE_ANGLE;
+}
+
+/* Floods from the triangle over its neighbours. */
+static void flood(const tg_faces *b, triangles *t, int seed, int group)
 {
     v4 n = v4_unit(t->area[seed]);
     double offset = v4_dot(n, tg_face_point(b, t->corner[3 * (size_t)seed]));
@@ -316,40 +339,105 @@ static int flood(const tg_faces *b, triangles *t, int seed, int group)
             t->group[next] = group;
             t->queue[count++] = next;
         }
+}
+
+/* Every triangle gets a group: from the largest on; then slivers that none took, that of the triangle across their
+ * longest side. A needle may have nothing but slivers. */
+static int group_triangles(const tg_faces *b, triangles *t)
+{
+    int count = 0, longest;
+    for (int thin = 0; thin < 2 && count == 0; thin++)
+        for (int i = 0; i < t->count; i++)
+        {
+            int seed = t->order[i];
+            if (t->group[seed] < 0 && v4_length(t->area[seed]) > 0 && is_sliver(b, t, seed, &longest) == (thin == 1))
+                flood(b, t, seed, count++);
+        }
+    for (bool changed = true; changed;)
+    {
+        changed = false;
+        for (int i = 0; i < t->count; i++)
+        {
+            if (t->group[i] >= 0)
+                continue;
+            is_sliver(b, t, i, &longest);
+            for (int k = 0; k < 3 && t->group[i] < 0; k++)
+            {
+                int next = t->across[3 * (size_t)i + (size_t)((longest + k) % 3)];
+                t->group[i] = next >= 0 ? t->group[next] : -1;
+            }
+            changed = changed || t->group[i] >= 0;
+        }
+    }
     return count;
 }
 
-/* The boundary of the first `count` triangles of the queue is the polygon of their corners. */
-static int merge_group(const tg_faces *b, triangles *t, int count, v4 n, int *corner)
+/* Triangles by group, those of group g at queue[first[g]] to queue[first[g + 1] - 1]. */
+static void sort_by_group(triangles *t, int count, int *first)
+{
+    memset(first, 0, ((size_t)count + 2) * sizeof *first);
+    for (int i = 0; i < t->count; i++)
+        if (t->group[i] >= 0)
+            first[t->group[i] + 2]++;
+    for (int g = 0; g < count; g++)
+        first[g + 2] += first[g + 1];
+    for (int i = 0; i < t->count; i++)
+        if (t->group[i] >= 0)
+            t->queue[first[t->group[i] + 1]++] = i;
+}
+
+/* The boundary of triangles is the polygon of their corners. */
+static int outline(const tg_faces *b, triangles *t, const int *list, int count, v4 n, int *corner)
 {
     if (count == 1)
     {
-        memcpy(corner, t->corner + 3 * (size_t)t->queue[0], 3 * sizeof *corner);
+        memcpy(corner, t->corner + 3 * (size_t)list[0], 3 * sizeof *corner);
         return 3;
     }
     v4 x = across(n), y = v4_cross(n, x);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < 3; k++)
-            project(b, &t->flat[3 * i + k], t->corner[3 * (size_t)t->queue[i] + k], x, y);
-    return convex_polygon(t->flat, 3 * count, COLLINEAR * b->extent, corner, t->stack);
+            project(b, &t->flat[3 * i + k], t->corner[3 * (size_t)list[i] + k], x, y);
+    return polygon_of(b, t->flat, 3 * count, corner, t->stack);
 }
 
-static void merge_triangles(tg_faces *b, triangles *t)
+/* The triangles in a polygon. A corner of one polygon may lie on the side of another, which has it as a corner of
+ * triangles alone. */
+static void link_points(tg_faces *b, const triangles *t, int first, int last, int *mark)
 {
-    for (int i = 0; i < t->count; i++)
+    int p = b->npolygon;
+    for (int i = b->start[p]; i < b->start[p + 1]; i++)
+        mark[b->corner[i]] = p + 1;
+    if (last - first == 1)
+        return;
+    for (int i = 3 * first; i < 3 * last; i++)
     {
-        int seed = t->order[i];
-        if (t->group[seed] >= 0 || !(v4_length(t->area[seed]) > 0))
+        const int *corner = t->corner + 3 * (size_t)t->queue[i / 3];
+        int c = corner[i % 3];
+        b->inner[b->ninner++] = (tg_edge){c, corner[(i + 1) % 3], 0};
+        if (mark[c] == p + 1)
             continue;
-        int count = flood(b, t, seed, b->npolygon), first = b->start[b->npolygon];
+        mark[c] = p + 1;
+        b->link[b->nlink++] = (tg_link){c, p};
+    }
+}
+
+static void make_polygons(tg_faces *b, triangles *t, int *first, int *mark)
+{
+    int count = group_triangles(b, t);
+    sort_by_group(t, count, first);
+    for (int g = 0; g < count; g++)
+    {
         v4 sum = v4_zero();
-        for (int k = 0; k < count; k++)
-            sum += t->area[t->queue[k]];
+        for (int i = first[g]; i < first[g + 1]; i++)
+            sum += t->area[t->queue[i]];
         v4 n = v4_unit(sum);
-        int corners = merge_group(b, t, count, n, b->corner + first);
-        if (corners < 3) /* a sliver that nothing took */
+        int start = b->start[b->npolygon];
+        int corners = outline(b, t, t->queue + first[g], first[g + 1] - first[g], n, b->corner + start);
+        if (corners < 3)
             continue;
-        b->start[b->npolygon + 1] = first + corners;
+        b->start[b->npolygon + 1] = start + corners;
+        link_points(b, t, first[g], first[g + 1], mark);
         set_plane(b, b->npolygon++, n);
     }
 }
@@ -372,13 +460,17 @@ static tg_status solid_polygons(tg_faces *b, const int *face, int nface)
     b->start = tg_faces_take(b, n + 1, sizeof *b->start, &status);
     b->corner = tg_faces_take(b, 6 * n + 2, sizeof *b->corner, &status);
     b->normal = tg_faces_take(b, 4 * n, sizeof *b->normal, &status);
+    b->link = tg_faces_take(b, 3 * n, sizeof *b->link, &status);
+    b->inner = tg_faces_take(b, 3 * n, sizeof *b->inner, &status);
+    int *first = tg_faces_take(b, n + 2, sizeof *first, &status);
+    int *mark = tg_faces_take(b, (size_t)b->npoint, sizeof *mark, &status);
     if (status == TG_OK)
     {
         link_triangles(&t, b, e, start);
         order_triangles(b, &t, r);
-        merge_triangles(b, &t);
+        make_polygons(b, &t, first, mark);
     }
-    void *const temporary[] = {e, start, r, t.area, t.across, t.group, t.order, t.queue, t.flat, t.stack};
+    void *const temporary[] = {e, start, r, t.area, t.across, t.group, t.order, t.queue, t.flat, t.stack, first, mark};
     for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
         tg_free(b->allocator, temporary[i]);
     return status;
@@ -401,19 +493,20 @@ static void keep_ends(tg_faces *b)
 
 /* ---- meshes that are their own hull ---- */
 
-/* Turns triangles round where they look to the mean of the points; false if one has no area. */
+/* Turns triangles round where they look to the mean of the points; false if one is a sliver. */
 static bool turn_outwards(const tg_faces *b, triangles *t, int *corner, v4 *mean)
 {
     v4 centre = v4_zero();
     for (int i = 0; i < b->npoint; i++)
         centre += tg_face_point(b, i);
     *mean = centre *= v4_splat(1.0 / b->npoint);
+    int longest;
     for (int i = 0; i < t->count; i++)
     {
         int *c = corner + 3 * (size_t)i;
         v4 a = tg_face_point(b, c[0]);
         t->area[i] = v4_cross(tg_face_point(b, c[1]) - a, tg_face_point(b, c[2]) - a);
-        if (!(v4_dot(t->area[i], t->area[i]) > 0))
+        if (is_sliver(b, t, i, &longest))
             return false;
         if (v4_dot(t->area[i], centre - a) <= 0)
             continue;
@@ -514,8 +607,45 @@ static tg_status mesh_polygons(tg_faces *b, bool *done)
     return status;
 }
 
+void tg_drop_faces(tg_faces *b)
+{
+    void *const made[] = {b->start, b->corner, b->normal, b->link, b->inner};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        tg_free(b->allocator, made[i]);
+    b->start = b->corner = NULL;
+    b->normal = NULL;
+    b->link = NULL;
+    b->inner = NULL;
+    b->npolygon = b->nlink = b->ninner = 0;
+}
+
+/* Points of triangles that are corners of no polygon go: true if there were any. */
+static bool drop_points(tg_faces *b)
+{
+    int count = 0, most = b->npoint;
+    memset(b->kept, 0, (size_t)b->npoint * sizeof *b->kept);
+    for (int i = 0; i < b->nlink; i++)
+        b->kept[b->link[i].point] = -1;
+    for (int i = 0; i < b->start[b->npolygon]; i++)
+        b->kept[b->corner[i]] = 1;
+    bool any = false;
+    for (int i = 0; i < most; i++)
+        any = any || b->kept[i] < 0;
+    if (any)
+    {
+        for (int i = 0; i < most; i++)
+            if (b->kept[i] > 0)
+                memmove(b->welded + 3 * (size_t)count++, b->welded + 3 * (size_t)i, 3 * sizeof *b->welded);
+        b->npoint = count;
+        b->nface = 0;
+        tg_drop_faces(b);
+    }
+    memset(b->kept, 0, (size_t)most * sizeof *b->kept);
+    return any;
+}
+
 /* Polygons of a hull with a volume; of one that the hull code finds too thin, as of a flat one. */
-static tg_status make_solid(tg_faces *b)
+static tg_status make_once(tg_faces *b)
 {
     int *face = NULL, nface = 0;
     bool done;
@@ -526,17 +656,90 @@ static tg_status make_solid(tg_faces *b)
     status = tg_convex_hull(b->allocator, b->point, b->npoint, &face, &nface, &reason);
     if (status == TG_OK)
         status = solid_polygons(b, face, nface);
-    else if (status == TG_ERR_MODEL)
+    bool thin = status == TG_ERR_MODEL || (status == TG_OK && b->npolygon == 0);
+    if (thin)
+        tg_drop_faces(b);
+    if (thin)
         status = flat_polygons(b);
-    else
+    else if (status != TG_OK)
         status = tg_fail(b->error, status, "%s", reason.message);
     tg_free(b->allocator, face);
     return status;
 }
 
+static tg_status make_solid(tg_faces *b)
+{
+    tg_status status = make_once(b);
+    while (status == TG_OK && drop_points(b))
+        status = make_once(b);
+    return status;
+}
+
+/* ---- points that are one ---- */
+
+typedef struct ranked_point
+{
+    double place;
+    int index;
+} ranked_point;
+
+static int by_rank(const void *a, const void *b)
+{
+    const ranked_point *p = a, *q = b;
+    return p->place != q->place ? (p->place > q->place) - (p->place < q->place) : p->index - q->index;
+}
+
+/* Removes points that are NEAR one before them: in order along a line, those are found among few. */
+static int weld(const tg_faces *b, ranked_point *r, int *at, double *point)
+{
+    const v4 line = v4_set(0.5377, 0.3188, -0.7805, 0); /* along no axis */
+    const double reach = NEAR * b->extent;
+    int count = 0;
+    for (int i = 0; i < b->npoint; i++)
+        r[i] = (ranked_point){v4_dot(line, tg_face_point(b, i)), i};
+    qsort(r, (size_t)b->npoint, sizeof *r, by_rank);
+    for (int k = 0; k < b->npoint; k++)
+        at[r[k].index] = k;
+    for (int i = 0; i < b->npoint; i++)
+    {
+        if (at[i] < 0)
+            continue;
+        v4 x = tg_face_point(b, i);
+        v4_store3(point + 3 * (size_t)count++, x);
+        for (int way = -1; way < 2; way += 2)
+            for (int k = at[i] + way; k >= 0 && k < b->npoint && fabs(r[k].place - r[at[i]].place) <= reach; k += way)
+                if (r[k].index > i && v4_length(tg_face_point(b, r[k].index) - x) <= reach)
+                    at[r[k].index] = -1;
+    }
+    return count;
+}
+
+static tg_status weld_points(tg_faces *b)
+{
+    tg_status status = TG_OK;
+    size_t n = (size_t)b->npoint;
+    ranked_point *r = tg_faces_take(b, n, sizeof *r, &status);
+    int *at = tg_faces_take(b, n, sizeof *at, &status);
+    b->welded = tg_faces_take(b, 3 * n, sizeof *b->welded, &status);
+    if (status == TG_OK)
+    {
+        int count = weld(b, r, at, b->welded);
+        b->nface = count == b->npoint ? b->nface : 0; /* its triangles number other points */
+        b->npoint = count;
+        b->point = b->welded;
+    }
+    tg_free(b->allocator, r);
+    tg_free(b->allocator, at);
+    return status;
+}
+
 tg_status tg_find_faces(tg_faces *b)
 {
-    switch (find_dimension(b))
+    int dimension = find_dimension(b);
+    tg_status status = dimension >= 2 ? weld_points(b) : TG_OK;
+    if (status != TG_OK)
+        return status;
+    switch (dimension)
     {
     case 0:
         b->kept[0] = 1;

@@ -8,6 +8,16 @@
 #include "base/simd.h"
 #include "tangere/base.h"
 
+typedef struct tg_edge
+{
+    int low, high, place; /* place: 3 * triangle + k */
+} tg_edge;
+
+typedef struct tg_link
+{
+    int point, polygon;
+} tg_link;
+
 typedef struct tg_faces
 {
     v4 axis[3]; /* of flat hulls: along the line; in the plane across it; normal */
@@ -20,9 +30,12 @@ typedef struct tg_faces
     int *start;     /* npolygon + 1 */
     int *corner;    /* polygons over point indices */
     double *normal; /* npolygon x 4 */
+    tg_link *link;  /* points of a polygon that are no corners of it, but of others */
+    tg_edge *inner; /* sides of the triangles that a polygon is made of */
     int *kept;      /* npoint: vertex of the polytope, or -1 */
+    double *welded; /* the points once those that are one are; or NULL */
     int npoint, nface;
-    int npolygon; /* so far */
+    int npolygon, nlink, ninner; /* so far */
 } tg_faces;
 
 static inline v4 tg_face_point(const tg_faces *b, int i)
@@ -34,14 +47,12 @@ static inline v4 tg_face_point(const tg_faces *b, int i)
  */
 void *tg_faces_take(tg_faces *b, size_t count, size_t size, tg_status *status);
 
-/* Polygons of the hull of the points: start, corner, normal, npolygon. A point or a segment has none: kept is then 1 at
- * its ends. The caller frees start, corner and normal, whatever the status. */
+/* Polygons of the hull of the points: start, corner, normal, npolygon; links, inner. A point or a segment has none: kept
+ * is then 1 at its ends. Takes for `point` the points that are left, in the same order: of those that are one the first,
+ * and of hulls with a volume no other than corners. The caller frees welded, and calls tg_drop_faces, whatever the
+ * status. */
 tg_status tg_find_faces(tg_faces *b);
-
-typedef struct tg_edge
-{
-    int low, high, place; /* place: 3 * triangle + k */
-} tg_edge;
+void tg_drop_faces(tg_faces *b);
 
 /* Sorts edges by their ends, then by place. start: one number more than there are points. */
 void tg_sort_edges(const tg_edge *e, int count, tg_edge *sorted, int *start, int npoint);
