@@ -60,8 +60,8 @@ static tg_status collect(qhT *qh, const tg_allocator *allocator, const double *v
 }
 
 /* Principal axes of the points as rows of `axis`, each divided by how far the points reach along it, where they are a
- * thin plate or needle; false where they are not, or flat. A hull has the same triangles in any such frame, but in its own
- * one the hull code may merge the facets of a plate without end. */
+ * thin plate or needle; false where they are not, or flat. A hull has the same triangles in any such frame, but in its
+ * own one the hull code may merge the facets of a plate without end. */
 static bool find_frame(const double *vertex, int nvertex, double axis[9])
 {
     const double thin = 1e-4, flat = 1e-9; /* of the longest: far from what is usual, and from rounding */

@@ -92,8 +92,8 @@ static double height_of(const flat_point *a, const flat_point *b, const flat_poi
     return length > 0 ? (y * (b->x - a->x) - x * (b->y - a->y)) / length : 0;
 }
 
-/* Counter-clockwise; writes corner[], at most count + 1 entries are touched. Corners are left out as long as no point is
- * farther than `height` outside of the polygon. */
+/* Counter-clockwise; writes corner[], at most count + 1 entries are touched. Corners are left out as long as no point
+ * is farther than `height` outside of the polygon. */
 static int convex_polygon(flat_point *p, int count, double height, int *corner, int *stack)
 {
     qsort(p, (size_t)count, sizeof *p, by_place);

@@ -47,10 +47,10 @@ static inline v4 tg_face_point(const tg_faces *b, int i)
  */
 void *tg_faces_take(tg_faces *b, size_t count, size_t size, tg_status *status);
 
-/* Polygons of the hull of the points: start, corner, normal, npolygon; links, inner. A point or a segment has none: kept
- * is then 1 at its ends. Takes for `point` the points that are left, in the same order: of those that are one the first,
- * and of hulls with a volume no other than corners. The caller frees welded, and calls tg_drop_faces, whatever the
- * status. */
+/* Polygons of the hull of the points: start, corner, normal, npolygon; links, inner. A point or a segment has none:
+ * kept is then 1 at its ends. Takes for `point` the points that are left, in the same order: of those that are one the
+ * first, and of hulls with a volume no other than corners. The caller frees welded, and calls tg_drop_faces, whatever
+ * the status. */
 tg_status tg_find_faces(tg_faces *b);
 void tg_drop_faces(tg_faces *b);
 

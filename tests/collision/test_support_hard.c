@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "collision/gjk.h"
+#include "support/effort.h"
 
 enum
 {
@@ -298,8 +299,8 @@ static void check_known(const tg_polytope *t, int polygon, double slack)
     }
 }
 
-/* Merging may leave out what rises 1e-7 of the extent, once in a plane and once in its outline; climbs lose rounding, over
- * the least distance of two vertices, 1e-7 as well. */
+/* Merging may leave out what rises 1e-7 of the extent, once in a plane and once in its outline; climbs lose rounding,
+ * over the least distance of two vertices, 1e-7 as well. */
 static void check(test_random *r, const cloud *c)
 {
     double far, extent = extent_of(c, &far);
@@ -324,9 +325,10 @@ static void hard_points(void **state)
 {
     (void)state;
     static cloud c;
-    for (int k = 1; k <= 301; k++)
+    const int seeds = 300 / TEST_EFFORT;
+    for (int k = 1; k <= seeds + 1; k++)
     {
-        int seed = k <= 300 ? k : 4575; /* a plate of 3e-7: in its own frame the hull code did not come to an end */
+        int seed = k <= seeds ? k : 4575; /* a plate of 3e-7: in its own frame the hull code did not come to an end */
         test_random r = {0x9E3779B97F4A7C15ULL * (uint64_t)seed};
         random_unit(&r);
         draw(&r, &c);
