@@ -1,12 +1,8 @@
-/* From a configuration to contact points: geoms are placed, bounds compared, near pairs tested exactly. And how the
- * points move with q: dof k displaces geom1 by its twist if it moves geom1's body, and geom2 likewise; the contact
- * moves as a rigid body with geom1, plus what the difference of the two twists does to it (collision/narrow_deriv.h).
- */
+/* From a configuration to contact points: geoms are placed, bounds compared, near pairs tested exactly. */
 #include "contact/collide.h"
 
 #include <math.h>
 
-#include "collision/narrow_deriv.h"
 #include "dynamics/kinematics.h"
 #include "model/candidates.h"
 #include "tangere/contact.h"
@@ -41,54 +37,6 @@ tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_
     return out;
 }
 
-/* ---- how a point moves ---- */
-
-static void add_column(double *matrix, int nv, int k, v4 x)
-{
-    for (int i = 0; matrix != NULL && i < DIM; i++)
-        matrix[i * nv + k] += x[i];
-}
-
-typedef struct rows
-{
-    double *point, *normal, *distance;
-} rows;
-
-static void add_motion(rows out, int nv, int k, tg_point_motion motion)
-{
-    add_column(out.point, nv, k, motion.point);
-    add_column(out.normal, nv, k, motion.normal);
-    if (out.distance != NULL)
-        out.distance[k] += motion.distance;
-}
-
-/* sign: +1 for geom2, -1 for geom1, which the contact also moves with */
-static void add_body(const tg_model *m, const tg_work *w, int body, const tg_contact_point *c, double sign, rows out)
-{
-    int node = m->body_node[body];
-    if (node == 0)
-        return;
-    for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
-    {
-        spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
-        v4 turn = J.ang, shift = twist_at(J, c->point - tg_node_origin(m, w, node)), s = v4_splat(sign);
-        add_motion(out, m->nv, k, tg_motion_by_twist(c, shift * s, turn * s));
-        if (sign < 0)
-            add_motion(out, m->nv, k, (tg_point_motion){shift, v4_cross(turn, c->normal), 0});
-    }
-}
-
-static void add_bodies(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_point *c, rows out)
-{
-    if (w->stage == TG_STAGE_PLACED)
-    {
-        tg_subspaces(m, w);
-        w->stage = TG_STAGE_POSITION;
-    }
-    add_body(m, w, m->geom_body[pair.first], c, -1, out);
-    add_body(m, w, m->geom_body[pair.second], c, 1, out);
-}
-
 /* ---- all of them ---- */
 
 static tg_status check_collide(const tg_model *m, tg_work *w, const double *q, double margin, const tg_contact *contact,
@@ -117,14 +65,14 @@ static double *slot(double *array, int number, int size)
 
 /* Contact number of a list with as many derivatives; any array of these may be NULL. */
 static void store(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_point *c, int number,
-                  tg_contact *contact, rows list)
+                  tg_contact *contact, tg_contact_motion list)
 {
     contact[number] = tg_as_contact(m, pair, c);
     contact[number].gap -= tg_pair_margin(m, w->params, pair);
-    rows out = {slot(list.point, number, DIM * m->nv), slot(list.normal, number, DIM * m->nv),
-                slot(list.distance, number, m->nv)};
+    tg_contact_motion out = {slot(list.point, number, DIM * m->nv), slot(list.normal, number, DIM * m->nv),
+                             slot(list.distance, number, m->nv)};
     if (out.point != NULL || out.normal != NULL || out.distance != NULL)
-        add_bodies(m, w, pair, c, out);
+        tg_move_contact(m, w, pair, c, &out);
 }
 
 static void place_geoms(const tg_model *m, tg_work *w, const double *q)
@@ -153,7 +101,7 @@ tg_status tg_collide_derivatives(const tg_model *m, tg_work *w, const double *q,
         tg_narrow(&query, &patch);
         for (int k = 0; k < patch.count; k++, (*count)++)
             if (*count < capacity)
-                store(m, w, pair, &patch.point[k], *count, contact, (rows){dpoint, dnormal, ddistance});
+                store(m, w, pair, &patch.point[k], *count, contact, (tg_contact_motion){dpoint, dnormal, ddistance});
     }
     return TG_OK;
 }
@@ -198,6 +146,6 @@ tg_status tg_gap(const tg_model *m, tg_work *w, const double *q, int geom1, int 
         return tg_fail(&w->error, TG_ERR_VALUE, "geoms %d and %d: no distance was found", geom1, geom2);
     *gap = c->distance - tg_pair_margin(m, w->params, pair);
     if (dgap != NULL)
-        add_bodies(m, w, pair, c, (rows){NULL, NULL, slot(dgap, 0, m->nv)});
+        tg_move_contact(m, w, pair, c, &(tg_contact_motion){NULL, NULL, slot(dgap, 0, m->nv)});
     return TG_OK;
 }

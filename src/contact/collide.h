@@ -14,4 +14,14 @@ bool tg_pair_apart(const tg_work *w, tg_geom_pair pair, double reach);
 /* A point as the user sees it. */
 tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_point *c);
 
+/* Derivatives of a contact point by q: 3 x nv, 3 x nv and nv. Any of them may be NULL. */
+typedef struct tg_contact_motion
+{
+    double *point, *normal, *distance;
+} tg_contact_motion;
+
+/* Adds to them what the two bodies of a pair do. After tg_place. (collide_deriv.c) */
+void tg_move_contact(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_point *c,
+                     const tg_contact_motion *out);
+
 #endif
