@@ -115,6 +115,7 @@ typedef struct tg_solve_options
     int warm_effort;     /* most factorisations of that; 0: as effort */
     double refined;      /* in an earlier problem like this one rows that hold against each other gave way at this
                             compliance: try this first; below 0: they did not, not again; 0: not known */
+    bool steep;          /* as in the result of a problem like this one: multipliers come before the ladder */
     bool long_double;    /* the certificate accumulates sigma in long double */
 } tg_solve_options;
 
@@ -180,6 +181,7 @@ typedef struct tg_solve_result
     double refined;       /* the compliance at which rows that hold against each other gave way; below 0: they did not;
                              0: there were none */
     bool began;           /* what the options say about this was of use */
+    bool steep;           /* Newton did not end on top of the ladder */
     tg_residual residual;
 } tg_solve_result;
 

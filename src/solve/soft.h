@@ -105,6 +105,7 @@ typedef struct tg_soft
     bool resumed;           /* now; */
     bool swept;             /* they close after sweeps already: Newton from the previous step has failed */
     bool whole;             /* they are back because the short search failed without them */
+    bool steep;             /* Newton did not end on top of the ladder */
     bool contradicts;       /* there is no solution, or none that is worth the search */
     bool kept;              /* island->z was written */
     double refined;         /* as in tg_solve_result, */

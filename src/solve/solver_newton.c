@@ -300,7 +300,8 @@ static bool ladder_from(tg_soft *p, double eps, const tg_solve_options *o, int s
     p->again = p->swept = tg_soft_closes(p);
     if (p->again)
         return false;
-    if (!tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, eps, o)}))
+    p->steep = !tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, eps, o)});
+    if (p->steep)
         return false;
     p->creep = creep_of(p);
     return climb_down(p, o, steps);
@@ -609,7 +610,8 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
 }
 
 /* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in islands
- * that large.c has not solved, and where the search failed without the contacts that stay open. Where contacts have
+ * that large.c has not solved, where the search failed without the contacts that stay open, and where the ladder has
+ * failed on a problem with another push. Where contacts have
  * come back because Newton from the previous step led nowhere it is not tried again: of 220 times it would fail in 216.
  */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
@@ -619,7 +621,7 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
     const stage all[] = {near, down, rounds, end}, quick[] = {near, down, end}, sooner[] = {near, rounds, down, end};
     bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
     bool again = p->whole || p->swept;          /* what comes first has failed */
-    const stage *list = easier || p->partial ? quick : p->whole || p->narrow ? sooner : all;
+    const stage *list = easier || p->partial ? quick : p->whole || p->narrow || o->steep ? sooner : all;
     begin(p, o);
     if (begins_refined(p, o))
         return;

@@ -324,7 +324,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     p.sweeps = result->sweeps;
     const tg_solver *solver = tg_solver_find(options->solver);
     p.offer.residual = INFINITY;
-    if (solver->warm && !p.sparse)
+    if (solver->warm && !p.sparse && !options->steep) /* multipliers work on the whole problem */
         tg_soft_leave_open(&p);
     bool fits = run_solver(&p, solver, options);
     bool easier = options->relaxable || options->droppable; /* comes next */
@@ -361,6 +361,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
                                 .z = solved && p.kept,
                                 .refined = p.refined,
                                 .began = p.began,
+                                .steep = p.steep,
                                 .residual = p.offer.parts};
     tg_arena_release(scratch, mark);
     return TG_OK;

@@ -254,6 +254,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
     const tg_cone_law *law = tg_step_law(w->step);
+    bool steep = island->result.steep; /* of the same island with its push */
     if (w->step->settings.explicit_law != TG_EXPLICIT_NONE)
         return tg_explicit_solve(m, w, island, &w->step->settings, o->solver, o->tolerance);
     if (!tg_cone_law_is_default(law))
@@ -302,6 +303,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.warm_effort = pause->work;
     options.refined = known_compliance(&island->pause[TG_ATTEMPT_REFINE]);
     options.droppable = !island->sparse && push > 0;
+    options.steep = steep;
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     const bool scaled = o->lever != 1 || share != 1;
     const tg_units units = scaled ? tg_units_of(o->lever, share) : (tg_units){1, 1};
