@@ -39,13 +39,13 @@ def phase(G, g, normal, mu, bound):
 
 
 def impulse(problem, eps=0.0):
-    """Both phases; f, and whether Clarabel says that both are solved."""
+    """Both phases; f, and whether Clarabel solved both to its tolerance ('AlmostSolved' it did not)."""
     p = problem
     A = p.G + eps * np.eye(len(p.g))
     zero = np.zeros(len(p.g))
     fc, a = phase(A, p.g, p.normal, p.mu, zero)
     fr, b = phase(A, p.g + p.G @ fc - p.target, p.normal, p.mu, np.where(p.normal, p.e * np.maximum(fc, 0), 0))
-    return fc + fr, "Solved" in a and "Solved" in b
+    return fc + fr, a == b == "Solved"
 
 
 def balls_problem(x, v, dt, radius, mass, pairs, walls):  # noqa: PLR0917
