@@ -282,12 +282,9 @@ class Task:
                 keep = s > RANK * max(scale, 1e-300)
                 hidden += int((~keep).sum()) + lay.local - len(s)
                 u = u[:, keep]
-                out.append((shared - u @ (u.T @ shared))[:count])
-                full = shared - u @ (u.T @ shared)
-                A[rows, :ns] = full[:count]
-                # what falls into the rows of the priors is part of the information, too
-                if len(extra):
-                    out[-1] = full
+                left = shared - u @ (u.T @ shared)
+                A[rows, :ns] = left[:count]
+                out.append(left)  # what falls into the rows of the priors is part of the information, too
             S = sum(block.T @ block for block in out)
         else:
             S = A[:, :ns].T @ A[:, :ns]

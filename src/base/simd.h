@@ -158,6 +158,14 @@ static inline double v4_dot(v4 a, v4 b)
     return v4_sum(a * b);
 }
 
+/* the root of each lane */
+static inline v4 v4_root(v4 a)
+{
+    for (int i = 0; i < V4_LANES; i++)
+        a[i] = sqrt(a[i]);
+    return a;
+}
+
 static inline double v4_length(v4 a)
 {
     return sqrt(v4_dot(a, a));

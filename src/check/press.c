@@ -82,14 +82,17 @@ void tg_press_touch(tg_walk *walk)
 
 /* ---- two geoms ---- */
 
-/* Two of the geoms that are nearest to each other. */
+/* Two of the geoms that are nearest to each other. Loops and limits keep some apart that are near: where such a pair
+ * gave no sample, the next is from farther away. */
 static void choose_pair(tg_walk *walk)
 {
     static const double reach[] = {1e-3, 1e-2, 0.05, 0.2, 1};
     tg_press *press = &walk->press;
+    const int reaches = sizeof reach / sizeof *reach;
     int count = 0;
     press->geom1 = press->geom2 = -1;
-    for (size_t i = 0; i < sizeof reach / sizeof *reach && count == 0; i++)
+    press->taken = walk->taken;
+    for (int i = press->given_up % reaches; i < reaches && count == 0; i++)
     {
         press->reach = reach[i];
         if (tg_collide(walk->m, walk->w, walk->q, reach[i], press->near, NEAR, &count) != TG_OK)
@@ -221,7 +224,10 @@ static void draw(tg_walk *walk)
 tg_status tg_press_force(tg_walk *walk)
 {
     tg_press *press = &walk->press;
-    if (nearest_point(walk) == NULL)
+    bool over = walk->step > 0 && walk->step % (walk->length / 4) == 0, idle = over && walk->taken == press->taken;
+    press->given_up += idle;
+    press->taken = over ? walk->taken : press->taken;
+    if (idle || nearest_point(walk) == NULL)
         choose_pair(walk);
     const tg_contact *nearest = nearest_point(walk);
     if (nearest == NULL)
@@ -236,11 +242,12 @@ tg_status tg_press_force(tg_walk *walk)
     if (status == TG_OK)
         status = project(walk, &at, t, press->tangent);
     double moves = status == TG_OK ? mobility(walk, press->normal) : 0;
-    if (moves < 1e-9)
+    double most = fastest / fmax(mobility(walk, press->tangent), 1e-9);
+    if (moves < 1e-9 || approach / moves > most) /* what hardly moves along its normal is not pressed, */
         return status;
-    double force = wanted(walk, &at) / moves, most = fastest / fmax(mobility(walk, press->tangent), 1e-9);
+    double force = wanted(walk, &at) / moves;
     force += walk->aim == TG_CONTACT_BREAKING ? 0 : -2 * held_back(walk);
-    force = fmin(fmax(force, -most), most); /* what hardly moves along its normal is not thrown along its surface */
+    force = fmin(fmax(force, -most), most); /* nor thrown along its surface */
     double friction = walk->aim == TG_CONTACT_BREAKING ? 0 : press->share * of_geoms(walk, "friction", false);
     for (int k = 0; k < walk->n.nv; k++)
         walk->tau[k] += force * press->normal[k] + friction * fabs(force) * press->tangent[k];

@@ -22,6 +22,8 @@ typedef struct tg_press
 {
     int geom1, geom2;    /* -1: none */
     double reach;        /* m: how far away they may be */
+    int given_up;        /* pairs that gave no sample in a quarter of a phase */
+    int taken;           /* samples of the phase before this quarter */
     double angle, share; /* what acts along the surface: direction, and how much of the friction */
     tg_contact *near;
 #define X(name, count) double *name;

@@ -41,14 +41,6 @@ static double lead_of(const tg_patch *patch, const tg_contact_point *c)
     return lead;
 }
 
-/* which shape's flat face holds the normal of a point, -1: none */
-static int held_by(const tg_contact_point *c)
-{
-    if (c->kind != TG_POINT_WITNESS)
-        return c->reference;
-    return c->surface[0].flat == 2 ? 0 : c->surface[1].flat == 2 ? 1 : -1;
-}
-
 /* from where shape p will be to where it is */
 static v4 turn_back(const tg_placed *now, const tg_placed *then, v4 direction)
 {
@@ -295,7 +287,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     if (ahead.count == 0)
         return;
     const tg_contact_point *c = deepest(&ahead);
-    int face = held_by(c);
+    int face = tg_held_by(c);
     v4 n = face < 0 ? c->normal : turn_back(&q->shape[face], &then.shape[face], c->normal), off = n - now->normal;
     if (v4_dot(off, off) < SAME * SAME || !(c->distance > after))
         return;
@@ -309,6 +301,6 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     if (face < 0)
         tg_add_ahead(q, then.shape, c, tg_least(margin, lead_of(&ahead, c)), patch);
     for (int i = 0; i < ahead.count && face >= 0; i++)
-        if (held_by(&ahead.point[i]) == face)
+        if (tg_held_by(&ahead.point[i]) == face)
             add_over_face(q, then.shape, &ahead.point[i], face, n, margin, patch);
 }

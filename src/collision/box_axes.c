@@ -7,18 +7,9 @@
 #include <math.h>
 
 #include "collision/polytope.h"
+#include "math/lanes.h"
 
 #define PARALLEL_SQUARED 1e-12 /* of the sine between two edges: below it their product says nothing new */
-
-static v4 absolute(v4 a)
-{
-    return v4_set(fabs(a[0]), fabs(a[1]), fabs(a[2]), 0);
-}
-
-static v4 root(v4 a)
-{
-    return v4_set(sqrt(a[0]), sqrt(a[1]), sqrt(a[2]), 1);
-}
 
 static v4 rotate1(v4 a)
 {
@@ -39,24 +30,49 @@ tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b)
     s.t[1] = mat3_mul(row, s.t[0]);
     for (int i = 0; i < 3; i++)
     {
-        size.c[i] = absolute(row.c[i]); /* |C_ij| over j */
+        size.c[i] = v4_absolute(row.c[i]); /* |C_ij| over j */
         across_a += size.c[i] * v4_splat(ha[i]);
     }
     v4 across_b = mat3_mul(mat3_transpose(size), hb);
-    v4_storeu(s.separation, absolute(s.t[0]) - ha - across_b);
-    v4_storeu(s.separation + 3, absolute(s.t[1]) - hb - across_a);
+    v4_storeu(s.separation, v4_absolute(s.t[0]) - ha - across_b);
+    v4_storeu(s.separation + 3, v4_absolute(s.t[1]) - hb - across_a);
     for (int i = 0; i < 3; i++) /* d = a_i x b_j over j: d.t, d.a_k and d.b_k are entries of C */
     {
         int k = (i + 1) % 3, l = (i + 2) % 3;
-        v4 centre = absolute(row.c[k] * v4_splat(s.t[0][l]) - row.c[l] * v4_splat(s.t[0][k]));
+        v4 centre = v4_absolute(row.c[k] * v4_splat(s.t[0][l]) - row.c[l] * v4_splat(s.t[0][k]));
         v4 from_a = size.c[l] * v4_splat(ha[k]) + size.c[k] * v4_splat(ha[l]);
         v4 from_b = rotate1(hb) * rotate2(size.c[i]) + rotate2(hb) * rotate1(size.c[i]);
         v4 sine = v4_splat(1) - row.c[i] * row.c[i];
-        v4 separation = (centre - from_a - from_b) / root(sine);
+        v4 separation = (centre - from_a - from_b) / v4_root(sine);
         for (int j = 0; j < 3; j++)
             s.separation[6 + 3 * i + j] = sine[j] > PARALLEL_SQUARED ? separation[j] : -INFINITY;
     }
     return s;
+}
+
+double tg_box_gap(const tg_placed *a, const tg_placed *b, v4 *n)
+{
+    v4 ha = v4_load(a->size), hb = v4_load(b->size), way = b->x - a->x, c[3], gap[2];
+    v4 t[2] = {mat3_mul_t(a->R, way), mat3_mul_t(b->R, way)};
+    for (int i = 0; i < 3; i++)
+        c[i] = v4_absolute(mat3_mul_t(a->R, b->R.c[i]));
+    gap[0] = v4_absolute(t[0]) - ha - mat3_mul_mem((mat3){{c[0], c[1], c[2]}}, b->size);
+    gap[1] = v4_absolute(t[1]) - hb - v4_sum3(c[0] * ha, c[1] * ha, c[2] * ha);
+    int best = 0;
+    for (int k = 1; k < 6; k++)
+        best = gap[k / 3][k % 3] > gap[best / 3][best % 3] ? k : best;
+    *n = best < 3 ? a->R.c[best] : b->R.c[best - 3];
+    *n = t[best / 3][best % 3] < 0 ? -*n : *n;
+    return gap[best / 3][best % 3] - 2 * TG_TIE * (v4_length(way) + v4_sum(ha + hb));
+}
+
+/* Farthest along n is what was farthest along m = n + n x turn. */
+double tg_box_gap_after(const tg_placed *a, const tg_placed *b, v4 n, const v4 move[2], const v4 turn[2])
+{
+    v4 m[2] = {n + v4_cross(n, turn[0]), n + v4_cross(n, turn[1])};
+    v4 along = v4_absolute(mat3_mul_t(a->R, m[0])) * v4_load(a->size);
+    along += v4_absolute(mat3_mul_t(b->R, m[1])) * v4_load(b->size);
+    return v4_sum(n * (b->x + move[1] - a->x - move[0]) - along);
 }
 
 static int vertex_towards(const tg_placed *p, v4 d)

@@ -146,29 +146,42 @@ static double edge_out_of(const tg_query *q, int i, v4 n)
  * lies in it to the same angle, or a face, which has two. By how much (rad) it is so; below zero it is not. */
 static double lies_on(const tg_query *q, int i, double cosine, v4 n)
 {
-    return NEARLY - tg_most(sqrt(2 * tg_most(1 - cosine, 0)), edge_out_of(q, 1 - i, n));
+    double turned = sqrt(2 * tg_most(1 - cosine, 0));
+    return turned < NEARLY ? NEARLY - tg_most(turned, edge_out_of(q, 1 - i, n)) : NEARLY - turned;
 }
 
-/* Of a pair that moves, a face on which a face or an edge of the other box nearly lies: the points over it. What holds
- * the axis, two edges that cross or the lowest vertex, is one of many there; on that one alone the boxes would rock
- * from corner to corner, and sink in. */
-static bool add_faces(const tg_query *q, const tg_axis *axis, tg_patch *patch)
+/* A face on which a face or an edge of the other box nearly lies. */
+typedef struct resting_face
 {
-    v4 n[2] = {axis->normal, axis->normal};
+    int box; /* whose it is, -1: there is none */
+    v4 normal;
+    double room; /* rad: until it is another one, or none */
+} resting_face;
+
+static resting_face find_face(const tg_query *q, v4 axis)
+{
+    v4 n[2] = {axis, axis};
     double cosine[2] = {face_along(q, 0, &n[0]), face_along(q, 1, &n[1])};
     double room[2] = {lies_on(q, 0, cosine[0], n[0]), lies_on(q, 1, cosine[1], n[1])};
     if (!(room[0] > 0 || room[1] > 0))
-        return false;
-    int face = !(room[0] > 0) || (room[1] > 0 && cosine[1] > cosine[0] + OTHER);
+        return (resting_face){.box = -1};
+    int box = !(room[0] > 0) || (room[1] > 0 && cosine[1] > cosine[0] + OTHER);
+    return (resting_face){box, n[box], tg_least(fabs(room[0]), fabs(room[1]))};
+}
+
+/* Of a pair that moves, the points over such a face. What holds the axis, two edges that cross or the lowest vertex, is
+ * one of many there; on that one alone the boxes would rock from corner to corner, and sink in. */
+static bool add_faces(const tg_query *q, const tg_axis *axis, const resting_face *face, tg_patch *patch)
+{
     int vertex[2] = {axis->vertex[0][0], axis->vertex[1][0]};
     tg_axis flat = *axis;
-    flat.normal = n[face];
-    flat.separation = tg_separation_along(&q->shape[0], &q->shape[1], n[face], vertex);
-    flat.margin = tg_least(flat.margin, tg_least(fabs(room[0]), fabs(room[1])) * box_extent(q));
+    flat.normal = face->normal;
+    flat.separation = tg_separation_along(&q->shape[0], &q->shape[1], flat.normal, vertex);
+    flat.margin = tg_least(flat.margin, face->room * box_extent(q));
     for (int i = 0; i < 2; i++)
         flat.vertex[i][0] = vertex[i];
-    int polygon = tg_parallel_polygon(q, &flat, face);
-    if (polygon >= 0 && tg_clip(q, &flat, face, polygon, false, patch) < INFINITY)
+    int polygon = tg_parallel_polygon(q, &flat, face->box);
+    if (polygon >= 0 && tg_clip(q, &flat, face->box, polygon, false, patch) < INFINITY)
         return true;
     patch->count = 0;
     return false;
@@ -185,9 +198,13 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
     if (after.separation[best] >= after.separation[chosen] - tie)
         chosen = best;
     tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], now, chosen), nearest;
-    axis.margin = moving_margin(q, now, &after, chosen, axis.normal, NEARLY);
-    if (add_faces(q, &axis, patch))
-        return;
+    resting_face face = find_face(q, axis.normal);
+    if (face.box >= 0)
+    {
+        axis.margin = moving_margin(q, now, &after, chosen, axis.normal, NEARLY);
+        if (add_faces(q, &axis, &face, patch))
+            return;
+    }
     axis.margin = moving_margin(q, now, &after, chosen, axis.normal, TG_PARALLEL);
     if (now->separation[best] > 0)
     {
@@ -195,7 +212,7 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
         if (chosen == best && nearest_box_patch(q, &axis, patch))
             return;
         axis.nearest = false;
-        if (!tg_search_axis(&q->shape[0], &q->shape[1], INFINITY, NULL, &nearest))
+        if (!tg_search_axis(&q->shape[0], &q->shape[1], INFINITY, q->hint, &nearest))
             return;
         if (!(nearest.separation - tg_roundings(q) < q->reach))
             return;
@@ -226,10 +243,11 @@ void tg_box_patch(const tg_query *q, tg_patch *patch)
     tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], &s, best);
     axis.nearest = true;
     bool apart = separation > 0;
-    if (q->dt > 0)
+    resting_face face = q->dt > 0 ? find_face(q, axis.normal) : (resting_face){.box = -1};
+    if (face.box >= 0)
     {
         axis.margin = box_margin(q, &s, best, axis.normal, NEARLY);
-        if (add_faces(q, &axis, patch))
+        if (add_faces(q, &axis, &face, patch))
             return;
     }
     axis.margin = apart ? INFINITY : box_margin(q, &s, best, axis.normal, TG_PARALLEL);

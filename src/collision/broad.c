@@ -85,7 +85,6 @@ TG_INLINE splat splat_of(const tg_bounds *b, int i)
 /* lanes of geoms j .. j + 3 whose bounds overlap those of one, as four bits */
 TG_INLINE unsigned overlaps(const tg_bounds *b, const splat *one, int j)
 {
-    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
     v4 squared = v4_zero(), reach = one->radius + v4_load(b->radius + j);
     v4i hit = {1, 2, 4, 8};
     for (int k = 0; k < 3; k++)
@@ -93,7 +92,7 @@ TG_INLINE unsigned overlaps(const tg_bounds *b, const splat *one, int j)
         v4 d = v4_load(b->centre[k] + j) - one->centre[k];
         v4 h = v4_load(b->half[k] + j) + one->half[k];
         squared += d * d;
-        hit &= v4_keep(magnitude, d) < h;
+        hit &= v4_absolute(d) < h;
     }
     hit &= squared < reach * reach;
     return (unsigned)((hit[0] | hit[2]) | (hit[1] | hit[3]));

@@ -28,7 +28,8 @@ typedef struct corners
     int count;
     v4 at[MADE_MAX];                       /* x y in the face, height above it */
     int before[MADE_MAX], after[MADE_MAX]; /* edges that meet here */
-    int side[MADE_MAX];                    /* that made it, -1: a corner of the incident polygon */
+    int side[MADE_MAX];                    /* that made it, -1: a corner of the incident polygon. Where the edge that
+                                            * it cut lies in another side, `after` becomes that side */
     double slack[MADE_MAX];                /* m: how far it was from another choice when it was made */
 } corners;
 
@@ -82,7 +83,8 @@ static int facing_unscaled(const tg_polytope *t, int vertex, v4 local, double *c
 int tg_facing_polygon(const tg_placed *p, int vertex, v4 local, double *cosine, double *second)
 {
     const tg_polytope *t = p->polytope;
-    if (p->size[0] == p->size[1] && p->size[1] == p->size[2]) /* a negative scale turns all normals over */
+    bool even = p->size[0] == p->size[1] && p->size[1] == p->size[2]; /* a negative scale turns all normals over */
+    if (even || p->type == TG_GEOM_BOX)
         return facing_unscaled(t, vertex, p->size[0] < 0 ? -local : local, cosine, second);
     int best = -1;
     v4 inverse = v4_set(1 / p->size[0], 1 / p->size[1], 1 / p->size[2], 0);
@@ -423,7 +425,7 @@ static void describe(const scene *s, const corners *all, int k, tg_contact_point
     else if (before < 0 && after < 0)
         describe_corner(s, ~before, ~after, c);
     else
-        describe_crossing(s, before < 0 ? after : before, before < 0 ? ~before : ~after, c);
+        describe_crossing(s, before < 0 ? after : before, all->side[k], c);
 }
 
 /* Two corners that come together are another choice, unless both are the incident polygon's own. */

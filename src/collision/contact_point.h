@@ -113,6 +113,14 @@ static inline bool tg_has_course(const tg_contact_point *c)
     return c->kind == TG_POINT_AHEAD || c->kind == TG_POINT_SLIDING;
 }
 
+/* which shape's flat face holds the normal of a point, -1: none */
+static inline int tg_held_by(const tg_contact_point *c)
+{
+    if (c->kind != TG_POINT_WITNESS)
+        return c->reference;
+    return c->surface[0].flat == 2 ? 0 : c->surface[1].flat == 2 ? 1 : -1;
+}
+
 /* A witness point of two vertices. Field by field: a compound literal would be made elsewhere and copied. */
 static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, double distance, double margin,
                                  uint32_t feature)

@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "collision/patch.h"
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
@@ -25,9 +26,14 @@
 
 /* ---- where a shape is met ---- */
 
+static v4 turned(const tg_placed *from, const tg_placed *to, v4 d)
+{
+    return mat3_mul(to->R, mat3_mul_t(from->R, d));
+}
+
 static v4 carried(const tg_placed *from, const tg_placed *to, v4 x)
 {
-    return to->x + mat3_mul(to->R, mat3_mul_t(from->R, x - from->x));
+    return to->x + turned(from, to, x - from->x);
 }
 
 /* The surface point x of shape i with outward unit normal d, after dt: what is round turns under it. */
@@ -53,49 +59,34 @@ tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i)
     {
         const tg_there *t = &c->course.there;
         tg_placed then = tg_advanced(q, i);
-        v4 half = t->normal * v4_splat(i == 0 ? -0.5 * t->distance : 0.5 * t->distance);
-        return (tg_footing){shape, carried(&then, shape, t->point + half), d, q->slack};
+        v4 out = i == 0 ? t->normal : -t->normal, foot = t->point - out * v4_splat(0.5 * t->distance);
+        return (tg_footing){shape, carried(&then, shape, foot), turned(&then, shape, out), q->slack};
     }
     v4 half = d * v4_splat(0.5 * c->distance), foot = c->point - half;
     if (c->when == TG_WHEN_OVER)
     {
-        tg_placed then = tg_advanced(q, i);
+        tg_placed then = tg_advanced(q, i), other = tg_advanced(q, 1 - i);
         v4 way = carried(&then, shape, surface_then(q, 1 - i, c->point + half, -d)) - foot;
-        foot += way - d * v4_splat(v4_dot(d, way));
+        if (tg_held_by(c) == i)
+            foot += way - d * v4_splat(v4_dot(d, way));
+        else /* a face of the other shape comes over it, and will have turned */
+            d = turned(&then, shape, turned(&q->shape[1 - i], &other, d));
     }
     return (tg_footing){shape, foot, d, q->slack};
 }
 
 /* ---- what covers it ---- */
 
-static double mesh_tilt(const tg_placed *p, v4 normal, v4 local)
+/* The normal of the flat face of its shape that looks most along a footing's normal, and by how much that is tilted
+ * from it, as 1 - cosine; false where the shape has none. */
+static bool face_of(const tg_footing *f, v4 *normal, double *tilt)
 {
-    int vertex = 0;
-    double cosine = -1, second;
-    tg_support(p, normal, &vertex);
-    if (tg_has_polygons(p))
-        tg_facing_polygon(p, vertex, local, &cosine, &second);
-    return 1 - cosine;
-}
-
-/* How far the normal of a footing is from that of a flat face of its shape, as 1 - cosine; 1 where it has none. */
-static double tilt_of(const tg_footing *f)
-{
-    const tg_placed *p = f->shape;
-    v4 local = mat3_mul_t(p->R, f->normal);
-    switch (p->type)
-    {
-    case TG_GEOM_PLANE:
-        return 0;
-    case TG_GEOM_BOX:
-        return 1 - tg_most(tg_most(fabs(local[0]), fabs(local[1])), fabs(local[2]));
-    case TG_GEOM_CYLINDER:
-        return 1 - fabs(local[2]);
-    case TG_GEOM_MESH:
-        return mesh_tilt(p, f->normal, local);
-    default:
-        return 1;
-    }
+    tg_region region = {.normal = f->normal};
+    if (f->shape->type != TG_GEOM_PLANE && !tg_region_towards(f->shape, f->normal, &region))
+        return false;
+    *normal = region.normal;
+    *tilt = 1 - v4_dot(region.normal, f->normal);
+    return true;
 }
 
 /* With n0 . x <= h for a polygon and S the scale, n ~ S^-1 n0: x is above it by (n0 . S^-1 x - h) / |S^-1 n0|. */
@@ -135,14 +126,19 @@ bool tg_holds(const tg_placed *p, v4 x, double slack)
     return mesh_holds(p, local, slack);
 }
 
-bool tg_is_below(const tg_footing *f, const tg_footing *face)
+/* A contact that is nearly on a face, on its edge, has a normal of its own: what stands on the face is above the
+ * face. */
+bool tg_is_below(const tg_footing *f, const tg_footing *face, v4 *m)
 {
-    double tilt = tilt_of(face);
-    if (!(tilt < FLAT || (tilt < NEARLY && tilt < tilt_of(f))) || v4_dot(f->normal, face->normal) < -LITTLE)
+    double tilt, own;
+    v4 other;
+    if (!face_of(face, m, &tilt) || v4_dot(f->normal, *m) < -LITTLE)
         return false;
-    v4 direction = f->normal + face->normal * v4_splat(LITTLE);
+    if (!(tilt < FLAT || (tilt < NEARLY && (!face_of(f, &other, &own) || tilt < own))))
+        return false;
+    v4 direction = f->normal + *m * v4_splat(LITTLE);
     v4 highest = tg_support(f->shape, direction, NULL) + tg_unit(direction) * v4_splat(tg_rounding(f->shape));
-    return v4_dot(face->normal, highest - face->point) <= f->slack;
+    return v4_dot(*m, highest - face->point) <= f->slack;
 }
 
 static v4 leaning(const tg_footing *f, v4 m)
@@ -162,4 +158,35 @@ bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour)
     double length = sqrt(v4_dot(lean, lean));
     return length > SAME && tg_holds(neighbour, f->point, f->slack) &&
            tg_holds(neighbour, f->point + lean * v4_splat(f->slack / length), f->slack);
+}
+
+/* ---- what takes its place ---- */
+
+/* of two cores: what clips them has the ids that any other contact of the pair has */
+static void clipped_points(const tg_query *q, int i, const tg_region *face, tg_patch *patch)
+{
+    tg_axis axis = {.normal = i == 0 ? face->normal : -face->normal, .margin = INFINITY};
+    int vertex[2] = {0, 0};
+    axis.separation = tg_separation_along(&q->shape[0], &q->shape[1], axis.normal, vertex);
+    for (int k = 0; k < 2; k++)
+        axis.vertex[k][0] = vertex[k];
+    tg_clip(q, &axis, i, face->polygon, false, patch);
+}
+
+void tg_level_points(const tg_query *q, int i, v4 m, tg_patch *patch)
+{
+    const tg_placed *other = &q->shape[1 - i];
+    tg_region face;
+    if (!tg_region_towards(&q->shape[i], m, &face))
+        return;
+    v4 off = face.normal - m;
+    if (v4_dot(off, off) > TG_PARALLEL * TG_PARALLEL)
+        return;
+    tg_gather gather;
+    gather.count = 0;
+    if (face.polygon >= 0 && tg_is_polytope(other))
+        clipped_points(q, i, &face, patch);
+    else if (other->type != TG_GEOM_SPHERE && other->type != TG_GEOM_ELLIPSOID)
+        tg_points_over(q, &face, 1 - i, &gather);
+    tg_take_points(&gather, patch);
 }

@@ -111,13 +111,6 @@ static double gather_over(const tg_query *q, v4 n, int reference, tg_gather *gat
     return over ? separation : -INFINITY;
 }
 
-static void take(tg_gather *gather, tg_patch *patch)
-{
-    int count = tg_choose_points(gather->point, gather->count, TG_PATCH_MAX - patch->count);
-    for (int i = 0; i < count; i++)
-        patch->point[patch->count++] = gather->point[i];
-}
-
 /* A patch whose normal is that of a flat face near n. */
 static bool add_flat(const tg_query *q, v4 n, tg_patch *patch)
 {
@@ -125,7 +118,7 @@ static bool add_flat(const tg_query *q, v4 n, tg_patch *patch)
     double first = gather_over(q, n, 0, &gather[0]), second = gather_over(q, n, 1, &gather[1]);
     if (first == -INFINITY && second == -INFINITY)
         return false;
-    take(&gather[first > second ? 0 : 1], patch);
+    tg_take_points(&gather[first > second ? 0 : 1], patch);
     return true;
 }
 
@@ -153,7 +146,7 @@ static void add_nearly_flat(const tg_query *q, v4 n, double exact, tg_patch *pat
         if (gather.point[i].distance >= exact)
             gather.point[kept++] = gather.point[i];
     gather.count = kept;
-    take(&gather, patch);
+    tg_take_points(&gather, patch);
 }
 
 /* ---- the pairs ---- */

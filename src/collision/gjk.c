@@ -297,20 +297,22 @@ static tg_gjk_result run(const tg_pair_frame *p, double reach)
     return r;
 }
 
-bool tg_out_of_reach(const tg_placed *a, const tg_placed *b, double reach, const tg_hint *hint)
+double tg_sure_distance(const tg_placed *a, const tg_placed *b, tg_hint *hint)
 {
     if (a->type > b->type)
-        return tg_out_of_reach(b, a, reach, hint);
+        return tg_sure_distance(b, a, hint);
     v4 d = v4_set(hint->direction[0], hint->direction[1], hint->direction[2], 0), n = mat3_mul(a->R, d);
     double length = sqrt(squared(d));
     if (!(length > 0))
-        return false;
-    int any[2] = {-1, -1};
+        return -INFINITY;
+    int vertex[2] = {hint->vertex[0], hint->vertex[1]};
     v4 e = mat3_mul_t(b->R, n), way = b->x - a->x;
-    v4 p = tg_support_local(a, d, &any[0]), q = tg_support_local(b, -e, &any[1]);
-    double apart = v4_dot(n, way) + v4_dot(e, q) - v4_dot(d, p);
-    double size = sqrt(squared(way)) + sqrt(squared(p)) + sqrt(squared(q));
-    return apart >= (reach + tg_rounding(a) + tg_rounding(b) + DOUBT * size) * length;
+    v4 p = tg_support_local(a, d, &vertex[0]), q = tg_support_local(b, -e, &vertex[1]);
+    v4 size = v4_root(v4_sum3(way * way, p * p, q * q)), along = v4_sum3(n * way, e * q, d * p);
+    for (int i = 0; i < 2; i++)
+        hint->vertex[i] = (uint16_t)vertex[i];
+    double apart = (along[0] + along[1] - along[2]) / length;
+    return apart - tg_rounding(a) - tg_rounding(b) - DOUBT * (size[0] + size[1] + size[2]);
 }
 
 static void remember(tg_hint *hint, const tg_gjk_result *r, double reach)

@@ -26,11 +26,12 @@ typedef struct tg_trail
 } tg_trail;
 
 /* What a search remembers for the next time the same pair is looked at: a direction along which the two were out of
- * reach of each other, or the features that held the axis between them. Where they still are (tg_out_of_reach), or
+ * reach of each other, or the features that held the axis between them. Where they still are (tg_sure_distance), or
  * still do (tg_features_axis), nothing has to be searched. Changes how fast an answer comes, not one bit of it. */
 typedef struct tg_hint
 {
     float direction[3]; /* frame of the shape whose type comes first, from that one to the other; zero: none */
+    uint16_t vertex[2]; /* that were farthest along it when it was last used, of the shapes in that order */
     tg_features features;
     tg_trail trail;
 } tg_hint;
@@ -103,9 +104,9 @@ typedef struct tg_gjk_result
     v4 other[TG_GJK_OTHERS];
 } tg_gjk_result;
 
-/* The two shapes are apart by the reach or more, along the hint and by more than a search, which would find nothing
- * then, could be wrong. Where they are not, they may be out of reach along another direction. In any order. */
-bool tg_out_of_reach(const tg_placed *a, const tg_placed *b, double reach, const tg_hint *hint);
+/* The two shapes are apart by this or more, along the hint, and so surely that a search with that reach would find
+ * nothing. -INFINITY where there is no hint. Along another direction they may be farther apart. In any order. */
+double tg_sure_distance(const tg_placed *a, const tg_placed *b, tg_hint *hint);
 
 /* Distance of the cores; stops early with distance > reach when that is certain, and writes the hint, which may be
  * NULL. */

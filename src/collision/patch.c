@@ -143,18 +143,35 @@ static void corners_under(const over *o, const tg_region *face)
     }
 }
 
+/* A point at an angle phi from the deepest one of a rim of radius r, tilted by a, is r sin a (1 - cos phi) above that.
+ * Spin about the axis takes it down by at most dt spin r sin a sin phi within a step, but another point of the rim
+ * comes in its place: the rim is where it was. Where that would be below the deepest point, tan(phi / 2) < dt |spin|, a
+ * wheel or a coin that rolls would hop whenever one of the points comes by. */
+bool tg_rim_point_counts(const tg_query *q, int which, v4 n, v4 arm, v4 down)
+{
+    v4 axis = q->shape[which].R.c[2];
+    double turn = q->dt * v4_dot(axis, q->spin[which] - q->spin[1 - which]);
+    double cosine = v4_dot(arm, down) / sqrt(v4_dot(arm, arm) * v4_dot(down, down));
+    return fabs(v4_dot(axis, n)) >= FACING && !(1 - cosine < turn * turn * (1 + cosine));
+}
+
 /* a circle crosses a convex polygon at most twice a side; more than eight sides crossed are more than a patch holds */
 enum
 {
     CROSSINGS = 16
 };
 
-static void cap_over(const over *o, const tg_region *face)
+/* radial: towards the deepest point of the rim, if it is tilted */
+static void cap_over(const over *o, const tg_region *face, bool tilted, v4 radial)
 {
     v4 axis = face->placed->R.c[2];
     tg_crossing crossing[CROSSINGS];
     for (int i = 0; i < 4; i++)
-        add_inside(o, tg_region_corner(face, i), tg_surface_vertex(), 16 + 4 * face->feature + (uint32_t)i);
+    {
+        v4 at = tg_region_corner(face, i);
+        if (!tilted || tg_rim_point_counts(o->q, o->incident, o->region->normal, at - face->centre, radial))
+            add_inside(o, at, tg_surface_vertex(), 16 + 4 * face->feature + (uint32_t)i);
+    }
     int count = tg_region_cross(o->region, face->centre, axis, face->radius, crossing, CROSSINGS);
     for (int i = 0; i < count; i++)
     {
@@ -194,12 +211,13 @@ static void cylinder_over(const over *o)
     double along = v4_dot(n, axis);
     v4 radial = axis * v4_splat(along) - n; /* downhill, in the plane of the rims */
     double tilt = sqrt(v4_dot(radial, radial));
-    if (tilt >= STANDING)
+    bool tilted = tilt >= STANDING;
+    if (tilted)
         cylinder_line_over(o, radial * v4_splat(1 / tilt));
     tg_region face;
     if (fabs(along) < FACING || !tg_region_towards(p, -n, &face))
         return;
-    cap_over(o, &face);
+    cap_over(o, &face, tilted, radial);
     corners_under(o, &face);
 }
 
@@ -349,4 +367,11 @@ int tg_choose_points(tg_contact_point *point, int count, int keep)
     for (int k = 0; k < keep; k++)
         point[k].margin = tg_least(point[k].margin, margin);
     return keep;
+}
+
+void tg_take_points(tg_gather *gather, tg_patch *patch)
+{
+    int count = tg_choose_points(gather->point, gather->count, TG_PATCH_MAX - patch->count);
+    for (int i = 0; i < count; i++)
+        patch->point[patch->count++] = gather->point[i];
 }

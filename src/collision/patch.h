@@ -20,6 +20,11 @@ typedef struct tg_gather
  * side, a polytope's face. Points at q->reach or farther are left out. */
 void tg_points_over(const tg_query *q, const tg_region *region, int incident, tg_gather *gather);
 
+/* Whether a fixed point of the rim of the cylinder `which` has a part in a patch with the normal n: the cap faces n,
+ * and the cylinder's spin does not make up the point. arm, down: from the rim's centre to it, and to the deepest point.
+ */
+bool tg_rim_point_counts(const tg_query *q, int which, v4 n, v4 arm, v4 down);
+
 /* True where a face, an edge or the side of the incident shape that is nearest to the region is parallel to it (to
  * 2e-5 rad): the nearest points are then a matter of rounding, and the region's normal is as good as any. */
 bool tg_parallel_over(const tg_query *q, const tg_region *region, int incident);
@@ -29,5 +34,8 @@ bool tg_parallel_over(const tg_query *q, const tg_region *region, int incident);
  * leaves points out, the margins of those that are kept are at most the length by which the closest of these choices
  * was made. Returns the count. */
 int tg_choose_points(tg_contact_point *point, int count, int keep);
+
+/* Adds as many of them to a patch as it has room for. */
+void tg_take_points(tg_gather *gather, tg_patch *patch);
 
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "collision/gjk.h"
+#include "collision/patch.h"
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
@@ -56,10 +57,10 @@ void tg_plane_ellipsoid(const tg_query *q, tg_patch *patch)
 
 /* ---- cylinder ---- */
 
-/* The deepest point of each rim, where the cylinder is tilted (its side's line when it lies), and four fixed points
- * of the lower rim: a cylinder that stands has no deepest point. Below a tilt of 1e-5 only the fixed ones are left.
- * A fixed point that the deepest one is in is left out. Heights are linear: that of the centre, of the half axis and
- * of the arms along x and y are enough. */
+/* The deepest point of each rim, where the cylinder is tilted (its side's line when it lies), and fixed points of the
+ * lower rim (tg_rim_point_counts): a cylinder that stands has no deepest point. Below a tilt of 1e-5 only the four
+ * fixed ones are left. A fixed point that the deepest one is in is left out. Heights are linear: that of the centre, of
+ * the half axis and of the arms along x and y are enough. */
 void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
 {
     const tg_placed *c = &q->shape[1];
@@ -87,7 +88,7 @@ void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
     {
         double side = i % 2 == 0 ? 1 : -1;
         v4 out = c->R.c[i / 2] * v4_splat(side), off = out - unit;
-        if (tilted && v4_dot(off, off) < 1e-18)
+        if (tilted && (v4_dot(off, off) < 1e-18 || !tg_rim_point_counts(q, 1, n, out, unit)))
             continue;
         add_at(q, patch, n, centre + out * v4_splat(radius), 0, low + radius * v4_dot(n, out), &vertex, INFINITY,
                feature + (uint32_t)i);

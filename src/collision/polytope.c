@@ -453,18 +453,6 @@ void tg_polytope_polytope(const tg_query *q, tg_patch *patch)
         searched_patch(q, patch);
 }
 
-void tg_level_points(const tg_query *q, int i, v4 m, tg_patch *patch)
-{
-    tg_axis axis = {.normal = i == 0 ? m : -m, .margin = INFINITY};
-    int vertex[2] = {0, 0};
-    axis.separation = tg_separation_along(&q->shape[0], &q->shape[1], axis.normal, vertex);
-    for (int k = 0; k < 2; k++)
-        axis.vertex[k][0] = vertex[k];
-    int polygon = tg_parallel_polygon(q, &axis, i);
-    if (polygon >= 0)
-        tg_clip(q, &axis, i, polygon, false, patch);
-}
-
 void tg_sphere_polytope(const tg_query *q, tg_patch *patch)
 {
     if (q->shape[1].type == TG_GEOM_BOX)

@@ -134,6 +134,13 @@ typedef struct tg_box_axes
 
 tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b);
 
+/* How far apart two boxes are at least, along the normal of a face of one of them: the one along which they are
+ * farthest apart, less what rounding could do. *n: that, unit, from the first to the second. */
+double tg_box_gap(const tg_placed *a, const tg_placed *b, v4 *n);
+
+/* How far apart they are along n when each of their points has moved by move + turn x (x - centre). */
+double tg_box_gap_after(const tg_placed *a, const tg_placed *b, v4 n, const v4 move[2], const v4 turn[2]);
+
 /* The unit vector along axis k, in either sense. */
 v4 tg_box_normal(const tg_placed *a, const tg_placed *b, int k);
 
@@ -168,10 +175,6 @@ void tg_add_axis_point(const tg_query *q, const tg_axis *axis, tg_patch *patch);
  * where nothing lies over the polygon. widen: a side beyond which all of the incident face lies is moved out to it
  * first, so that there is always something. */
 double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch);
-
-/* The points that the other shape has over the face of shape i with outward normal m, if it has such a face. Not for
- * curved shapes. */
-void tg_level_points(const tg_query *q, int i, v4 m, tg_patch *patch);
 
 /* The feature id of a vertex over a polygon of shape `reference`. */
 uint32_t tg_vertex_feature(int reference, int vertex);

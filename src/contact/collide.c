@@ -17,11 +17,11 @@ void tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach, tg_query *
     query->hint = tg_hint_of(w->space, pair);
 }
 
-bool tg_pair_apart(const tg_work *w, tg_geom_pair pair, double reach)
+double tg_pair_distance(const tg_work *w, tg_geom_pair pair)
 {
     const tg_space *s = w->space;
-    const tg_hint *hint = tg_hint_of(s, pair);
-    return hint != NULL && tg_out_of_reach(&s->placed[pair.first], &s->placed[pair.second], reach, hint);
+    tg_hint *hint = tg_hint_of(s, pair);
+    return hint != NULL ? tg_sure_distance(&s->placed[pair.first], &s->placed[pair.second], hint) : -INFINITY;
 }
 
 tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_point *c)
@@ -95,7 +95,7 @@ tg_status tg_collide_derivatives(const tg_model *m, tg_work *w, const double *q,
         tg_query query;
         tg_patch patch;
         double reach = tg_pair_margin(m, w->params, pair) + margin;
-        if (tg_pair_apart(w, pair, reach))
+        if (tg_pair_distance(w, pair) >= reach)
             continue;
         tg_pair_query(w, pair, reach, &query);
         tg_narrow(&query, &patch);

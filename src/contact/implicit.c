@@ -121,9 +121,9 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_a
     *regular = true;
     f->form = TG_IMPLICIT_INDEPENDENT;
     f->margin = margin_of(f, mode);
-    bool independent = asked.selection == TG_SELECT_INDEPENDENT ||
-                       (selected && !tg_island_sticks_twice(f->island, f->L, f->sigma, mode) &&
-                        tg_independent_is_whole(f, mode));
+    bool independent =
+        asked.selection == TG_SELECT_INDEPENDENT ||
+        (selected && !tg_island_sticks_twice(f->island, f->L, f->sigma, mode) && tg_independent_is_whole(f, mode));
     if (independent && tg_independent_build(f, mode) && (!tg_find_point(f, arena) || tg_independent_build(f, mode)))
         return true;
     return tg_redundant_build(f, mode, (tg_redundant_request){selected, asked.attempt, asked.use}, arena, regular);
@@ -160,7 +160,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
                              tg_error *error)
 {
     size_t mark = tg_arena_mark(arena);
-    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
+    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma, .fixed = tg_fixed_size(island)};
     bool fits = take(out, island->rows, arena), regular = false, creeps = false;
     request asked = {selection, use, false};
     tg_block_mode *creeping = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: creeping contacts");
@@ -194,7 +194,7 @@ tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const d
                                const double *speed, tg_arena *arena, tg_implicit *out, tg_error *error)
 {
     size_t mark = tg_arena_mark(arena);
-    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
+    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma, .fixed = tg_fixed_size(island)};
     if (!take(out, island->rows, arena) || !tg_smoothed_build(out, speed, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode);
@@ -207,7 +207,7 @@ tg_status tg_implicit_law(const tg_island *island, const tg_cone_law *law, const
 {
     size_t mark = tg_arena_mark(arena);
     bool regular = true;
-    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma, .law = law};
+    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma, .law = law, .fixed = tg_fixed_size(island)};
     if (!take(out, island->rows, arena) || !tg_law_build(out, law, mode, arena, &regular) ||
         !tg_law_find_braces(out, mode, arena) || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);

@@ -60,6 +60,7 @@ typedef struct tg_implicit
     double *point;           /* 2 rows: where that goes */
     const tg_cone_law *law;  /* NULL: the unrelaxed one */
     tg_gradient_kind kind;
+    double fixed;     /* rows with a G_ii not above this carry nothing (tg_fixed_size) */
     double margin;    /* smallest margin of a block (tg_block_mode) */
     double condition; /* ratio of the largest to the smallest pivot of the equations */
     int held, rank;
@@ -70,6 +71,7 @@ typedef struct tg_implicit
     bool braced;     /* rows between different bodies hold against each other (implicit_braces.c): brace is valid */
     double *brace;   /* rows: impulses of length 1 that do nothing, J^T brace = 0 */
     bool yields;     /* dry friction among them gives way (implicit_yield.c) */
+    bool bounded;    /* smoothed: friction follows normal impulses less than the law says (implicit_smoothed.c) */
     int ties, *tied; /* dry friction at its bound, held by other rows (implicit_ties.c): its rows, */
     double *tie;     /* ties x rows: impulses that do nothing, 1 in that row, 0 in the others of these */
     bool *borne;     /* whether other rows bear the load of such a friction when it acts the other way */

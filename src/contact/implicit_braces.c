@@ -147,7 +147,7 @@ void tg_law_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_wor
 
 /* Tangents of sliding contacts along which nothing can move, as across the plane of a planar robot: the smallest motion
  * calls for the whole of their own friction, where that does not depend on the slip of the others. */
-static void add_idle(tg_implicit *f, const tg_block_mode *mode, double fixed)
+static void add_idle(tg_implicit *f, const tg_block_mode *mode)
 {
     const tg_island *island = f->island;
     for (int b = 0; b < island->blocks && f->law->norm == TG_NORM_MAX; b++)
@@ -155,7 +155,7 @@ static void add_idle(tg_implicit *f, const tg_block_mode *mode, double fixed)
         const tg_block *block = &island->block[b];
         bool slides = block->kind == TG_BLOCK_CONTACT && mode[b].mode == TG_MODE_SLIDING;
         for (int i = 1; slides && i < block->rows; i++)
-            if (block->mu[i - 1] > 0 && !(island->G[(ptrdiff_t)(block->row + i) * (island->ldg + 1)] > fixed))
+            if (block->mu[i - 1] > 0 && !(island->G[(ptrdiff_t)(block->row + i) * (island->ldg + 1)] > f->fixed))
             {
                 f->brace[block->row + i] = 1;
                 f->braced = true;
@@ -189,7 +189,7 @@ bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *are
         for (int i = 0; i < w.held.count; i++)
             f->brace[w.cones.source[w.held.row[i]]] = w.rhs[i] * inverse;
     }
-    add_idle(f, mode, w.cones.fixed);
+    add_idle(f, mode);
     tg_arena_release(arena, kept);
     return true;
 }

@@ -161,10 +161,13 @@ bool tg_law_build(tg_implicit *f, const tg_cone_law *law, const tg_block_mode *m
 
 /* ---- implicit_smoothed.c ---- */
 
-/* at the solution x, s (all rows) of the law without smoothing */
-tg_block_equations tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed);
+/* At the solution x, s (all rows) of the law without smoothing. excess: how far friction follows the normal impulse
+ * beyond what is monotone, 1 as the law says; slide: x_T / x_N where it does, else zero. */
+tg_block_equations tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed,
+                                      double excess, double slide[TG_CONE_MAX]);
 
-/* The equations of the smoothed law, in the form of redundant rows; false when the arena is too small. */
+/* The equations of the smoothed law, in the form of redundant rows, with a gain that is bounded; false when the arena
+ * is too small. */
 bool tg_smoothed_build(tg_implicit *f, const double *speed, tg_arena *arena);
 
 #endif

@@ -14,10 +14,16 @@ static double diagonal(const tg_island *island, int row)
 
 /* ---- unknowns ---- */
 
+/* What nothing can move carries nothing. */
+static bool moves(const tg_implicit *f, int row)
+{
+    return diagonal(f->island, row) > f->fixed;
+}
+
 /* size: of its pivot, if it depends on no other row */
 static void hold(tg_implicit *f, int row, double size)
 {
-    if (!(diagonal(f->island, row) > 0))
+    if (!moves(f, row))
         return;
     f->work[f->held] = size;
     f->row[f->held++] = row;
@@ -48,7 +54,7 @@ static void add_slider(tg_implicit *f, const tg_block *block, int normal)
     tg_slider *s = &f->slider[f->sliders];
     *s = (tg_slider){.normal = normal};
     for (int i = 1; i < block->rows; i++)
-        if (block->mu[i - 1] > 0 && diagonal(f->island, block->row + i) > 0)
+        if (block->mu[i - 1] > 0 && moves(f, block->row + i))
             s->row[s->tangents++] = block->row + i;
     if (s->tangents == 0)
         return;
@@ -100,7 +106,7 @@ bool tg_independent_is_whole(const tg_implicit *f, const tg_block_mode *mode)
 static void list_contact(tg_implicit *f, int b, const tg_block_mode *mode)
 {
     const tg_block *block = &f->island->block[b];
-    if (tg_independent_is_open(f, b, mode) || !(diagonal(f->island, block->row) > 0))
+    if (tg_independent_is_open(f, b, mode) || !moves(f, block->row))
         return;
     f->slides[b] = block->kind == TG_BLOCK_CONTACT && contact_slides(f, block, mode);
     hold(f, block->row, diagonal(f->island, block->row));

@@ -90,10 +90,11 @@ static void classify(const tg_large *p)
     }
 }
 
-/* E_s^T (E_x + E_s soft)^-T of the law that is smoothed by a speed */
+/* E_s^T (E_x + E_s soft)^-T of the law that is smoothed by a speed, whose gain is not bounded here */
 static void fill_smoothed(const tg_large *p, tg_large_block *b, double speed)
 {
-    tg_block_equations law = tg_smoothed_law_of(&b->cone, p->x, p->s, speed);
+    double slide[TG_CONE_MAX];
+    tg_block_equations law = tg_smoothed_law_of(&b->cone, p->x, p->s, speed, 1, slide);
     double A[TG_CONE_MAX * TG_CONE_MAX], X[TG_CONE_MAX * TG_CONE_MAX], *N = p->N + b->matrix;
     int dim = b->cone.dim, pivot[TG_CONE_MAX];
     for (int i = 0; i < dim; i++)

@@ -51,12 +51,15 @@ typedef struct large
     double tolerance, aim;
     tg_cones cones; /* the blocks' cones, for the interior point */
     double *interior, *rhs, *best;
-    bool *frozen; /* blocks that the interior point could not solve together with the others, and how many */
+    double *kept;    /* impulses at which few blocks are wrong, */
+    double disorder; /* and by how much: the root of the sum of their squares (m/s) */
+    bool *frozen;    /* blocks that the interior point could not solve together with the others, and how many */
     int nfrozen;
     double speed; /* largest free velocity (m/s) */
     int limit;    /* factorisations; what is cut short is guarded */
     bool swept;   /* it starts from impulses that sweeps and Newton were tried from */
     bool passes;  /* on what it does not solve soon, to the dense solver */
+    bool rounds;  /* multipliers follow */
     bool fits;    /* the factors */
     int newton, sweeps, interior_steps;
 } large;
@@ -71,6 +74,7 @@ static void take(large *a, const tg_model *m, const tg_capacity *c, tg_arena *ar
     a->interior = TG_TAKE(arena, double, TG_INTERIOR_VECTORS *(size_t)a->cones.ld, "large: interior point");
     a->rhs = TG_TAKE(arena, double, rows, "large: right-hand side");
     a->best = TG_TAKE(arena, double, rows, "large: best impulses");
+    a->kept = TG_TAKE(arena, double, rows, "large: kept impulses");
     a->frozen = TG_TAKE(arena, bool, c->blocks, "large: frozen blocks");
     tg_large_take(&a->p, m, c, arena);
 }
@@ -307,6 +311,34 @@ static double violation(const tg_large *p)
     return worst;
 }
 
+/* whether impulses are far larger than velocities ask for: they cancel each other */
+static bool is_huge(const large *a, const double *x)
+{
+    for (int k = 0; k < a->p.nblock; k++)
+    {
+        const tg_large_block *b = &a->p.block[k];
+        if (!(fabs(x[b->cone.row]) <= TG_MOST_IMPULSE * a->speed * b->cone.rho_n))
+            return true;
+    }
+    return false;
+}
+
+/* Keeps x where fewer blocks are wrong, or by less, than at what was kept before. The largest residual does not tell:
+ * on its way the interior point leaves all blocks a little wrong, in the end a frozen one as much. */
+static void keep(large *a)
+{
+    double sum = 0;
+    for (int k = 0; k < a->p.nblock; k++)
+    {
+        double here = block_violation(&a->p, &a->p.block[k]);
+        sum += here * here;
+    }
+    if (!(sqrt(sum) < a->disorder) || is_huge(a, a->p.x))
+        return;
+    a->disorder = sqrt(sum);
+    memcpy(a->kept, a->p.x, sizeof(double) * (size_t)a->p.nx);
+}
+
 /* 1e-12 m/s, or what rounding leaves of the largest velocity of an impulse, as everywhere */
 static double least_violation(const tg_large *p)
 {
@@ -363,6 +395,7 @@ static bool run_newton(large *a, double reach)
             return good;
         good = offer(a) <= a->aim || good;
         bool same = classify(&a->p) == 0;
+        keep(a);
         double now = violation(&a->p);
         bool pays = now < 0.5 * before || (same && now < before);
         if (pays)
@@ -583,7 +616,11 @@ static bool run_interior(large *a, double error)
     if (!iterate_interior(a, error, a->tolerance))
         return false;
     if (a->nfrozen > 0)
-        return run_cluster(a);
+    {
+        classify(&a->p);
+        keep(a);
+        return !a->rounds && run_cluster(a);
+    }
     return run_newton(a, (best_residual(a) <= a->tolerance ? exact : TG_NEAR) * a->speed) ||
            best_residual(a) <= a->tolerance;
 }
@@ -599,6 +636,14 @@ static void run_cold(large *a)
     refresh(a);
     count_interior(a, &q);
     run_newton(a, exact * a->speed);
+}
+
+/* Fewer blocks that are wrong leave less to do than a smaller residual. */
+static void offer_kept(large *a)
+{
+    set_impulses(a, a->kept);
+    a->p.island->result.residual = (tg_residual){INFINITY, INFINITY, INFINITY, INFINITY};
+    offer(a);
 }
 
 /* ---- the solve ---- */
@@ -671,6 +716,7 @@ void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const
     large a = {.p = {.m = m, .w = w, .r = r, .island = island, .only = only},
                .tolerance = tolerance,
                .aim = 0.1 * tolerance,
+               .disorder = INFINITY,
                .limit = effort > 0 ? effort : INT_MAX,
                .passes = (only != NULL ? only->passes : island->dense) && effort == 0,
                .swept = before != NULL};
@@ -684,10 +730,13 @@ void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const
     island->result =
         (tg_solve_result){.selection = TG_SELECT_UNSELECTED, .residual = {INFINITY, INFINITY, INFINITY, INFINITY}};
     a.fits = tg_large_build(&a.p, v_free, dt);
+    a.rounds = effort == 0 && !a.passes && !a.p.half && !tg_island_can_relax(r, island);
     a.speed = largest_velocity(&a.p);
     load_impulses(&a, before != NULL ? r->L : r->warm);
     iterate(&a);
     bool solved = best_residual(&a) <= tolerance;
+    if (!solved && a.disorder < INFINITY && effort == 0)
+        offer_kept(&a);
     island->result.guarded = !solved && effort > 0 && is_unsafe(&a);
     if (island->result.guarded)
         replace_unsafe(&a);

@@ -369,6 +369,36 @@ static bool solve_small(splitting *s, int root, tg_solve_result *result)
     return solved;
 }
 
+/* Multipliers on what velocity space has not solved, from L (rows of the island), which becomes the solution. In the
+ * memory of velocity space. */
+static void run_compliant(splitting *s, int root, double *L, tg_solve_result *result)
+{
+    tg_arena arena = {.base = s->r->large_memory, .capacity = s->r->capacity.large};
+    tg_solve_result before = *result;
+    tg_error error;
+    part p;
+    if (before.status == TG_SOLVE_SOLVED || tg_is_strong_push(s->push) || !build(s, root, &p, &arena))
+        return;
+    tg_island *island = &p.island;
+    gather(&p, L, p.warm);
+    island->warm_z = island->z = NULL;
+    for (const tg_tree_rows *tree = island->tree; tree < island->tree + island->trees; tree++)
+    {
+        island->columns += tree->columns;
+        island->tree_dofs = tree->dofs > island->tree_dofs ? tree->dofs : island->tree_dofs;
+    }
+    if (tg_island_solve(island, s->options, &arena, p.L, p.sigma, result, &error) != TG_OK)
+        *result = before;
+    else
+    {
+        result->newton += before.newton;
+        result->interior += before.interior;
+        result->sweeps += before.sweeps;
+    }
+    for (int i = 0; i < island->rows && result->status == TG_SOLVE_SOLVED; i++)
+        L[p.row[i]] = p.L[i];
+}
+
 static bool solve_big(splitting *s, int root, tg_solve_result *result)
 {
     size_t mark = tg_arena_mark(&s->r->scratch);
@@ -378,6 +408,7 @@ static bool solve_big(splitting *s, int root, tg_solve_result *result)
     {
         memcpy(L, s->from, sizeof(double) * (size_t)s->island->rows);
         run_large(s, root, false, NULL, L, result);
+        run_compliant(s, root, L, result);
     }
     for (int k = 0; k < s->whole.blocks && room; k++)
         if (!s->open[k] && root_of_block(s, k) == root)

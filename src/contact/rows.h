@@ -420,7 +420,8 @@ void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, co
                   double margin);
 void tg_add_touch_constraint(const tg_model *m, tg_work *w, int touch, uint64_t id);
 
-/* Contact points of all near pairs, those aside that do not close; then the constraints of the others. (touch.c) */
+/* Contact points of all near pairs, those aside that do not close (after tg_space_update); then the constraints of the
+ * others. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
 void tg_add_touches(const tg_model *m, tg_work *w);
 

@@ -15,7 +15,7 @@ int tg_pair_capacity(const tg_model *m)
 static bool is_searched(int a, int b)
 {
     int first = a < b ? a : b, second = a < b ? b : a;
-    bool closed = first == second && (first == TG_GEOM_CAPSULE || first == TG_GEOM_BOX);
+    bool closed = first == TG_GEOM_CAPSULE && second == TG_GEOM_CAPSULE;
     return first >= TG_GEOM_SPHERE && (second == TG_GEOM_MESH || (first >= TG_GEOM_CAPSULE && !closed));
 }
 
@@ -53,23 +53,25 @@ void tg_space_place(tg_space *s, const tg_model *m, tg_arena *arena)
 #undef X
 }
 
-static void allow(const tg_space *s, int first, int second)
+static void allow(const tg_space *s, int geom1, int geom2)
 {
+    int first = s->place[geom1], second = s->place[geom2];
     s->allowed_bits[(size_t)first * (size_t)s->allowed.words + (size_t)(second / 64)] |= (uint64_t)1 << (second % 64);
 }
 
-static bool may_meet(const void *model, int geom1, int geom2)
+static bool may_meet(const void *space, int first, int second)
 {
-    return tg_geoms_may_meet(model, geom1, geom2);
+    const tg_space *s = space;
+    return tg_geoms_may_meet(s->model, s->collider[first], s->collider[second]);
 }
 
 /* the same pairs as tg_list_candidates, as bits */
 static void fill_allowed(tg_space *s, const tg_model *m)
 {
-    s->allowed = (tg_allowed){.words = tg_allowed_words(m->ngeom), .bits = s->allowed_bits};
-    if (m->ngeom > TG_SWEEP_ABOVE)
+    s->allowed = (tg_allowed){.words = tg_allowed_words(s->ncollider), .bits = s->allowed_bits};
+    if (s->ncollider > TG_SWEEP_ABOVE)
     {
-        s->allowed = (tg_allowed){.may = may_meet, .context = m};
+        s->allowed = (tg_allowed){.may = may_meet, .context = s};
         return;
     }
     for (int a = 0; a < m->nbody; a++)
@@ -89,34 +91,28 @@ static void fill_allowed(tg_space *s, const tg_model *m)
     }
 }
 
-/* The others are never placed, and have bounds that overlap none. */
+/* The others are never placed, and have no bounds. */
 static void list_colliders(tg_space *s, const tg_model *m)
 {
     s->ncollider = 0;
     for (int g = 0; g < m->ngeom; g++)
     {
         bool paired = m->geom_paired_start[g + 1] > m->geom_paired_start[g];
-        if (paired || (m->geom_contype[g] | m->geom_conaffinity[g]) != 0)
-        {
+        bool collides = paired || (m->geom_contype[g] | m->geom_conaffinity[g]) != 0;
+        s->place[g] = collides ? s->ncollider : -1;
+        if (collides)
             s->collider[s->ncollider++] = g;
-            continue;
-        }
-        for (int k = 0; k < DIM; k++)
-        {
-            s->bounds.centre[k][g] = 0;
-            s->bounds.half[k][g] = -INFINITY;
-        }
-        s->bounds.radius[g] = 0;
     }
 }
 
 void tg_space_init(tg_space *s, const tg_model *m)
 {
-    s->bounds = tg_bounds_place(s->bounds_memory, m->ngeom);
+    s->model = m;
+    list_colliders(s, m);
+    s->bounds = tg_bounds_place(s->bounds_memory, s->ncollider);
     s->nhint = tg_hint_capacity(m);
     s->margin_params = s->shape_params = NULL;
     fill_allowed(s, m);
-    list_colliders(s, m);
 }
 
 /* ---- where the geoms are ---- */
@@ -211,15 +207,10 @@ static void find_margins(const tg_model *m, const tg_params *p, tg_space *s)
     }
 }
 
-static v4 absolute(v4 a)
-{
-    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
-    return v4_keep(magnitude, a);
-}
-
 /* The box of a turned box has half lengths |R| h. */
-static void bound_geom(const tg_work *w, int g, double grow)
+static void bound_geom(const tg_work *w, int place, double grow)
 {
+    int g = w->space->collider[place];
     const tg_params *p = w->params;
     const tg_placed *s = &w->space->placed[g];
     tg_bounds *b = &w->space->bounds;
@@ -227,22 +218,23 @@ static void bound_geom(const tg_work *w, int g, double grow)
     double more = w->space->margin[g] + grow;
     v4 centre = tg_geom_centre(w, g), h = v4_splat(INFINITY);
     if (half[0] < INFINITY)
-        h = absolute(s->R.c[0]) * v4_splat(half[0]) + absolute(s->R.c[1]) * v4_splat(half[1]) +
-            absolute(s->R.c[2]) * v4_splat(half[2]) + v4_splat(more);
+        h = v4_absolute(s->R.c[0]) * v4_splat(half[0]) + v4_absolute(s->R.c[1]) * v4_splat(half[1]) +
+            v4_absolute(s->R.c[2]) * v4_splat(half[2]) + v4_splat(more);
     for (int k = 0; k < DIM; k++)
     {
-        b->centre[k][g] = centre[k];
-        b->half[k][g] = h[k];
+        b->centre[k][place] = centre[k];
+        b->half[k][place] = h[k];
     }
-    b->radius[g] = p->geom_radius[g] + more;
+    b->radius[place] = p->geom_radius[g] + more;
 }
 
 /* A plane has no bounds: what is clear of it by its own is left out. `more`: of the plane. */
-static bool clear_of_plane(const tg_space *s, int plane, int g, double more)
+static bool clear_of_plane(const tg_space *s, int plane, int geom, double more)
 {
     const tg_placed *p = &s->placed[plane];
+    int g = s->place[geom];
     const tg_bounds *b = &s->bounds;
-    v4 n = p->R.c[2], across = absolute(n);
+    v4 n = p->R.c[2], across = v4_absolute(n);
     double height = -v4_dot(n, p->x), box = 0;
     for (int k = 0; k < DIM; k++)
     {
@@ -264,13 +256,14 @@ static bool clear_capsules(const tg_space *s, tg_geom_pair pair, double more)
     return apart > 0 && (along * along > apart * apart * sine2 || v4_dot(off, off) > reach * reach);
 }
 
+/* From places of bounds to geoms, without those that are clear of each other. */
 static int without_clear(const tg_work *w, const double *grow)
 {
     tg_space *s = w->space;
     int kept = 0;
     for (int i = 0; i < s->npair; i++)
     {
-        tg_geom_pair pair = s->pair[i];
+        tg_geom_pair pair = {s->collider[s->pair[i].first], s->collider[s->pair[i].second]};
         bool first = s->placed[pair.first].type == TG_GEOM_PLANE, second = s->placed[pair.second].type == TG_GEOM_PLANE;
         int plane = first ? pair.first : pair.second, other = first ? pair.second : pair.first;
         if ((first || second) && clear_of_plane(s, plane, other, s->margin[plane] + grow[plane]))
@@ -289,7 +282,7 @@ tg_status tg_space_near_each(const tg_model *m, tg_work *w, const double *grow)
     tg_space *s = w->space;
     find_margins(m, w->params, s);
     for (int i = 0; i < s->ncollider; i++)
-        bound_geom(w, s->collider[i], grow[s->collider[i]]);
+        bound_geom(w, i, grow[s->collider[i]]);
     int capacity = tg_pair_capacity(m);
     s->npair = tg_broad_phase(&s->bounds, s->allowed, s->order, s->pair, capacity);
     if (s->npair > capacity)

@@ -14,10 +14,11 @@ typedef struct tg_pair_hint
     tg_hint hint;
 } tg_pair_hint;
 
-/* Words of the bit matrix of n geoms; more than a few have none. */
+/* Words of the bit matrix of n geoms; more than a few colliders have none. */
 static inline size_t tg_allowed_room(int n)
 {
-    return n > TG_SWEEP_ABOVE ? 0 : (size_t)n * (size_t)tg_allowed_words(n);
+    int most = n > TG_SWEEP_ABOVE ? TG_SWEEP_ABOVE : n;
+    return (size_t)most * (size_t)tg_allowed_words(most);
 }
 
 /* X(type, name, count, documentation) */
@@ -26,7 +27,8 @@ static inline size_t tg_allowed_room(int n)
     X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                        \
     X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                                \
     X(uint64_t, allowed_bits, tg_allowed_room(m->ngeom), "candidate pairs of few geoms")                               \
-    X(int, collider, m->ngeom, "geoms that can collide with any")                                                      \
+    X(int, collider, m->ngeom, "geoms that can collide with any, ascending")                                           \
+    X(int, place, m->ngeom, "of each geom among these, where its bounds are; -1: it is none of them")                  \
     X(double, margin, m->ngeom, "of each geom, and of the pairs declared for it (m)")                                  \
     X(double, grow, m->ngeom, "how much each geom's bounds are grown (m)")                                             \
     X(int, order, 2 * m->ngeom, "scratch of the broad phase")                                                          \
@@ -40,7 +42,8 @@ typedef struct tg_space
 #define X(type, name, count, doc) type *name;
     TG_SPACE_FIELDS(X)
 #undef X
-    tg_bounds bounds;
+    const tg_model *model;
+    tg_bounds bounds; /* of the colliders, in their order */
     tg_allowed allowed;
     int ncollider;
     int npair; /* pairs that are near; may exceed the capacity */
@@ -76,6 +79,12 @@ static inline v4 tg_geom_centre(const tg_work *w, int geom)
 {
     const tg_placed *s = &w->space->placed[geom];
     return s->x + mat3_mul_mem(s->R, w->params->geom_centre + V4_LANES * geom);
+}
+
+/* of the sphere around a geom, grown. After tg_space_near. */
+static inline double tg_bound_radius(const tg_work *w, int geom)
+{
+    return w->space->bounds.radius[w->space->place[geom]];
 }
 
 /* Pairs whose bounds, grown by their margins and half of `grow` each, overlap. After tg_space_update. */

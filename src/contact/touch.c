@@ -3,9 +3,10 @@
  * A pair belongs to the problem when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms
  * can move: |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the
  * start and without constraints. Where geoms move together, most of these get no impulse. Only those are listed first
- * for which the inequality holds with the speed at which they can close (closing_speed), and those that open at v_free
- * get no rows; whether any of them is met is asked when v+ is known (tg_misses_touches). The normal of a pair that is
- * apart is chosen for where the geoms will be (collision/narrow.h, dt). */
+ * for which the inequality holds with the speed at which they can close (closing_speed), without boxes that pass each
+ * other (stays_apart); those that open at v_free get no rows. Whether any of them is met is asked when v+ is known
+ * (tg_misses_touches). The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h,
+ * dt). */
 #include <math.h>
 
 #include "collision/cover.h"
@@ -96,22 +97,28 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
     const double *radius = w->params->geom_radius, *twists[2] = {w->V, w->rows->free_twist};
     tg_space *s = w->space;
-    double turn[2] = {0, 0};
+    spatial V[2] = {{v4_zero(), v4_zero()}, {v4_zero(), v4_zero()}};
+    v4 origin = v4_zero(), turn = v4_zero();
     for (int i = 0, last = 0; i < s->ncollider; i++)
     {
-        int g = s->collider[i], body = m->geom_body[g], node = m->body_node[body];
+        int g = s->collider[i], node = m->body_node[m->geom_body[g]];
         s->grow[g] = 0.5 * reach;
         if (node == 0)
             continue;
+        if (node != last)
+        {
+            for (int k = 0; k < 2; k++)
+                V[k] = spatial_load(twists[k] + SPATIAL_SIZE * node);
+            turn = v4_root(v4_sum3(V[0].ang * V[0].ang, V[1].ang * V[1].ang, v4_zero()));
+            origin = tg_node_origin(m, w, node);
+            last = node;
+        }
+        v4 arm = tg_geom_centre(w, g) - origin, x = twist_at(V[0], arm), y = twist_at(V[1], arm);
+        v4 speed = v4_root(v4_sum3(x * x, y * y, v4_zero()));
         double most = 0;
         for (int k = 0; k < 2; k++)
-        {
-            motion x = motion_at(m, w, body, tg_geom_centre(w, g), twists[k]);
-            turn[k] = node == last ? turn[k] : v4_length(x.angular);
-            most = tg_most(most, v4_length(x.linear) + (turn[k] > 0 ? turn[k] * radius[g] : 0));
-        }
+            most = tg_most(most, speed[k] + (turn[k] > 0 ? turn[k] * radius[g] : 0));
         s->grow[g] += dt * most;
-        last = node;
     }
 }
 
@@ -202,30 +209,71 @@ static int declared_of(const tg_model *m, tg_geom_pair pair)
  * of these relative to the other body: |u| + |omega| R, with u the relative velocity at the centre of a shape, R its
  * radius, omega the relative angular velocity. A body that turns by w carries that centre round while it moves on:
  * within dt this changes u by dt w |v_1 - v_2|, half of it on the mean, where |v_1 - v_2| <= |u| + w D, D between the
- * centres. */
-static double closing_speed(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, const double *twists)
+ * centres. The largest of several velocities. */
+static double closing_speed(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt,
+                            const double *const *twists, int count)
 {
-    const double *radius = w->params->geom_radius, *bounds = w->space->bounds.radius;
+    const double *radius = w->params->geom_radius;
     bool first = radius[pair.first] < radius[pair.second];
     int g = first ? pair.first : pair.second, other = first ? pair.second : pair.first;
-    v4 centre = tg_geom_centre(w, g);
-    motion a = motion_at(m, w, m->geom_body[g], centre, twists);
-    motion b = motion_at(m, w, m->geom_body[other], centre, twists);
-    v4 u = a.linear - b.linear, omega = a.angular - b.angular;
-    v4 length = v4_sum3(u * u, omega * omega, b.angular * b.angular);
-    for (int k = 0; k < V4_LANES; k++)
-        length[k] = sqrt(length[k]);
-    double speed = length[0], turn = length[2];
-    double carried = turn > 0 ? 0.5 * dt * turn * (speed + turn * (bounds[g] + bounds[other])) : 0;
-    return speed + length[1] * radius[g] + carried;
+    double between = tg_bound_radius(w, g) + tg_bound_radius(w, other), most = 0;
+    int node[2] = {m->body_node[m->geom_body[g]], m->body_node[m->geom_body[other]]};
+    v4 centre = tg_geom_centre(w, g), arm[2];
+    for (int k = 0; k < 2; k++)
+        arm[k] = centre - tg_node_origin(m, w, node[k]);
+    for (int i = 0; i < count; i++)
+    {
+        spatial a = spatial_load(twists[i] + SPATIAL_SIZE * node[0]),
+                b = spatial_load(twists[i] + SPATIAL_SIZE * node[1]);
+        v4 u = twist_at(a, arm[0]) - twist_at(b, arm[1]), omega = a.ang - b.ang;
+        v4 length = v4_root(v4_sum3(u * u, omega * omega, b.ang * b.ang));
+        double speed = length[0], turn = length[2];
+        double carried = turn > 0 ? 0.5 * dt * turn * (speed + turn * between) : 0;
+        most = tg_most(most, speed + length[1] * radius[g] + carried);
+    }
+    return most;
+}
+
+/* How far apart two geoms surely are (m), and two boxes along which direction. */
+typedef struct gap
+{
+    double now;
+    bool boxes;
+    v4 normal;
+} gap;
+
+static gap gap_of(const tg_work *w, tg_geom_pair pair)
+{
+    const tg_placed *a = &w->space->placed[pair.first], *b = &w->space->placed[pair.second];
+    gap g = {.boxes = a->type == TG_GEOM_BOX && b->type == TG_GEOM_BOX};
+    g.now = g.boxes ? tg_box_gap(a, b, &g.normal) : tg_pair_distance(w, pair);
+    return g;
+}
+
+/* Two boxes that are `least` apart would be after dt, along the same direction, with all of their points moving by dt
+ * times their velocity: what passes or parts along a direction does not meet. */
+static bool stays_apart(const tg_model *m, const tg_work *w, tg_geom_pair pair, const gap *g, double least, double dt,
+                        const double *twists)
+{
+    const int geom[2] = {pair.first, pair.second};
+    const tg_placed *box[2];
+    v4 move[2], turn[2];
+    if (!g->boxes || !(g->now >= least))
+        return false;
+    for (int k = 0; k < 2; k++)
+    {
+        box[k] = &w->space->placed[geom[k]];
+        motion x = motion_at(m, w, m->geom_body[geom[k]], box[k]->x, twists);
+        move[k] = x.linear * v4_splat(dt);
+        turn[k] = x.angular * v4_splat(dt);
+    }
+    return tg_box_gap_after(box[0], box[1], g->normal, move, turn) >= least;
 }
 
 /* Points of a pair within reach; false: it has none. */
 static bool find_patch(const tg_model *m, const tg_work *w, tg_geom_pair pair, double reach, double dt, tg_patch *patch)
 {
     tg_query query;
-    if (tg_pair_apart(w, pair, reach))
-        return false;
     tg_touch_query(m, w, pair, dt, reach, &query);
     tg_narrow(&query, patch);
     return patch->count > 0;
@@ -249,15 +297,20 @@ static double look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, con
 {
     int declared = declared_of(m, pair);
     double dt = settings->dt, margin = margin_of(w, pair, declared), within = farthest_way(w, pair);
+    gap g = gap_of(w, pair);
+    double apart = g.now - margin;
     tg_patch patch;
+    if (apart >= within)
+        return within;
     if (settings->closing && within > reach + w->rows->slack && both_move(m, pair))
     {
-        if (tg_pair_apart(w, pair, margin + within))
-            return within;
-        double now = closing_speed(m, w, pair, dt, w->V), free = closing_speed(m, w, pair, dt, w->rows->free_twist);
-        within = tg_least(within, reach + dt * tg_most(now, free));
+        const double *twists[2] = {w->V, w->rows->free_twist};
+        if (stays_apart(m, w, pair, &g, margin + reach, dt, twists[0]) &&
+            stays_apart(m, w, pair, &g, margin + reach, dt, twists[1]))
+            return reach;
+        within = tg_least(within, reach + dt * closing_speed(m, w, pair, dt, twists, 2));
     }
-    if (!find_patch(m, w, pair, margin + within, dt, &patch))
+    if (apart >= within || !find_patch(m, w, pair, margin + within, dt, &patch))
         return within;
     tg_law law = tg_law_of(m, w->params, pair, declared);
     for (int k = 0; k < patch.count; k++)
@@ -297,20 +350,23 @@ static bool stays_aside(const tg_model *m, tg_work *w, const double *twists, con
 bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_contact_settings *settings)
 {
     const tg_space *s = w->space;
-    double *twists = w->rows->free_twist, dt = settings->dt;
-    tg_node_twists(m, w, v, twists);
+    const double *twists = w->rows->free_twist;
+    double dt = settings->dt;
+    tg_node_twists(m, w, v, w->rows->free_twist);
     if (!stays_aside(m, w, twists, settings))
         return true;
     for (int i = 0; i < s->npair; i++)
     {
         tg_geom_pair pair = s->pair[i];
         double most = farthest_way(w, pair), looked = s->looked[i];
-        double within = looked < most ? tg_least(most, dt * closing_speed(m, w, pair, dt, twists)) : looked;
+        double within = looked < most ? tg_least(most, dt * closing_speed(m, w, pair, dt, &twists, 1)) : looked;
         if (within <= looked)
             continue;
         tg_patch patch;
         double margin = margin_of(w, pair, declared_of(m, pair));
-        if (!find_patch(m, w, pair, margin + within, dt, &patch))
+        gap g = gap_of(w, pair);
+        if (g.now >= margin + within || stays_apart(m, w, pair, &g, margin, dt, twists) ||
+            !find_patch(m, w, pair, margin + within, dt, &patch))
             continue;
         for (int k = 0; k < patch.count; k++)
             if (patch.point[k].distance - margin >= looked &&
@@ -358,10 +414,11 @@ static int next_neighbour(const tg_model *m, const tg_work *w, int geom, int k)
     return -1;
 }
 
-static bool in_bounds(const tg_bounds *b, int geom, v4 x)
+static bool in_bounds(const tg_space *s, int geom, v4 x)
 {
+    const tg_bounds *b = &s->bounds;
     for (int k = 0; k < DIM; k++)
-        if (!(fabs(x[k] - b->centre[k][geom]) <= b->half[k][geom]))
+        if (!(fabs(x[k] - b->centre[k][s->place[geom]]) <= b->half[k][s->place[geom]]))
             return false;
     return true;
 }
@@ -376,7 +433,7 @@ static int next_material(const tg_model *m, const tg_work *w, const tg_footing *
         if (k < 0)
             break;
         neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
-        if (neighbour != last && in_bounds(&w->space->bounds, neighbour, f->point) &&
+        if (neighbour != last && in_bounds(w->space, neighbour, f->point) &&
             tg_holds(&w->space->placed[neighbour], f->point, f->slack))
             return k;
     }
@@ -440,8 +497,9 @@ static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, doub
                 break;
         }
         tg_footing face = footing_of(m, w, u, 1 - k % 2, dt);
-        if (tg_is_below(&f, &face) && goes_on(m, w, &f, face.normal, geom, material))
-            return (cover){k / 2, face.normal, passes(&t->at) || tg_leans(&f, face.normal)};
+        v4 normal;
+        if (tg_is_below(&f, &face, &normal) && goes_on(m, w, &f, normal, geom, material))
+            return (cover){k / 2, normal, passes(&t->at) || tg_leans(&f, normal)};
     }
     return (cover){.touch = -1};
 }
@@ -465,9 +523,6 @@ static void chain_touches(const tg_model *m, tg_work *w)
  * normal m, which is level with the cover. How many. */
 static int add_level(const tg_model *m, tg_work *w, const tg_touch *t, int side, v4 normal, double dt)
 {
-    const tg_placed *placed = w->space->placed;
-    if (placed[geom_of(t, side)].polytope == NULL || !tg_is_polytope(&placed[geom_of(t, 1 - side)]))
-        return 0;
     double margin = t->at.distance - t->phi;
     tg_geom_pair pair = t->pair;
     tg_law law = t->law;
@@ -505,10 +560,10 @@ static bool is_covered(const tg_model *m, tg_work *w, int first, int last, doubl
     return true;
 }
 
-int tg_end_of_pair(const tg_rows *r, int i, int found)
+int tg_end_of_pair(const tg_rows *r, int i, int touches)
 {
     tg_geom_pair pair = r->touch[i].pair;
-    while (i < found && r->touch[i].pair.first == pair.first && r->touch[i].pair.second == pair.second)
+    while (i < touches && r->touch[i].pair.first == pair.first && r->touch[i].pair.second == pair.second)
         i++;
     return i;
 }
@@ -596,7 +651,6 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
     if (m->ncandidate == 0)
         return TG_OK;
     tg_node_twists(m, w, v_free, r->free_twist);
-    tg_space_update(m, w);
     double reach = fmax(settings->reach, settings->smooth_reach);
     grow_bounds(m, w, settings->dt, reach);
     TG_TRY(tg_space_near_each(m, w, w->space->grow));

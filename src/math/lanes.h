@@ -64,6 +64,13 @@ TG_INLINE v4 v4_keep(v4i mask, v4 a)
     return (v4)(mask & (v4i)a);
 }
 
+/* without its sign */
+TG_INLINE v4 v4_absolute(v4 a)
+{
+    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
+    return v4_keep(magnitude, a);
+}
+
 /* the first count lanes from memory, zero in the others */
 TG_INLINE v4 v4_load_part(const double *p, int count)
 {

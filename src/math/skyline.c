@@ -24,6 +24,7 @@ void tg_skyline_place(tg_skyline *s, int n, tg_arena *arena)
     s->order = TG_TAKE(arena, int, rows, "skyline: exchanges");
     s->lower = TG_TAKE(arena, double, numbers, "skyline: lower triangle");
     s->upper = TG_TAKE(arena, double, numbers, "skyline: upper triangle");
+    s->kept = TG_TAKE(arena, double, numbers, "skyline: what is kept");
     s->inverse = TG_TAKE(arena, double, rows, "skyline: inverse of the diagonal");
     s->x = TG_TAKE(arena, double, rows, "skyline: vector");
 }
@@ -55,12 +56,15 @@ void tg_skyline_end(tg_skyline *s)
 
 /* ---- numbers ---- */
 
-void tg_skyline_set_one(tg_skyline *s, bool symmetric)
+static size_t bytes_of(const tg_skyline *s)
 {
     int last = s->blocks - 1;
-    if (last < 0)
-        return;
-    size_t bytes = sizeof(double) * (size_t)(s->block[last] + (ptrdiff_t)TILE * (last + 1));
+    return last < 0 ? 0 : sizeof(double) * (size_t)(s->block[last] + (ptrdiff_t)TILE * (last + 1));
+}
+
+void tg_skyline_set_one(tg_skyline *s, bool symmetric)
+{
+    size_t bytes = bytes_of(s);
     s->symmetric = symmetric;
     memset(s->lower, 0, bytes);
     if (!symmetric)
@@ -68,6 +72,20 @@ void tg_skyline_set_one(tg_skyline *s, bool symmetric)
     for (int i = 0; i < s->blocks; i++)
         for (int r = 0; r < V4_LANES; r++)
             s->lower[s->block[i] + (ptrdiff_t)TILE * i + (V4_LANES + 1) * r] = 1;
+}
+
+void tg_skyline_keep(tg_skyline *s)
+{
+    memcpy(s->kept, s->lower, bytes_of(s));
+}
+
+/* Of a symmetric matrix the tiles above the diagonal are those below it. */
+void tg_skyline_set_kept(tg_skyline *s, bool symmetric)
+{
+    s->symmetric = symmetric;
+    memcpy(s->lower, s->kept, bytes_of(s));
+    if (!symmetric)
+        memcpy(s->upper, s->kept, bytes_of(s));
 }
 
 /* Sums over `rows` of A_i C_j, i and j four columns of each: a v4 has one j. */

@@ -24,6 +24,7 @@ typedef struct tg_skyline
     int *order;       /* rows of a block after their exchanges */
     bool symmetric;
     double *lower, *upper;
+    double *kept;    /* a symmetric matrix from which others are made */
     double *inverse; /* 1 / diagonal of L or U */
     double *x;       /* scratch: a vector */
 } tg_skyline;
@@ -43,6 +44,10 @@ void tg_skyline_set_one(tg_skyline *s, bool symmetric);
 void tg_skyline_add(tg_skyline *s, int count, const int *row, int rows, const double *J, const double *P, int ld,
                     bool symmetric);
 
+/* Keeps A, which is symmetric and not factored yet; A = what was kept. */
+void tg_skyline_keep(tg_skyline *s);
+void tg_skyline_set_kept(tg_skyline *s, bool symmetric);
+
 /* The blocks of four of n rows in which some of these (ascending) are, into out; returns how many rows. */
 int tg_skyline_widen(int n, int count, const int *row, int *out);
 
@@ -50,7 +55,7 @@ int tg_skyline_widen(int n, int count, const int *row, int *out);
  */
 bool tg_skyline_factor(tg_skyline *s);
 
-/* x = A^-1 x */
-void tg_skyline_solve(const tg_skyline *s, double *x);
+/* b = A^-1 b */
+void tg_skyline_solve(const tg_skyline *s, double *b);
 
 #endif

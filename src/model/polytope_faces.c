@@ -269,15 +269,15 @@ static void link_triangles(triangles *t, const tg_faces *b, tg_edge *e, int *sta
 
 typedef struct ranked
 {
-    double area;
+    double value; /* the largest comes first */
     int index;
 } ranked;
 
-static int by_area(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
     const ranked *p = a, *q = b;
-    if (p->area != q->area)
-        return p->area > q->area ? -1 : 1;
+    if (p->value != q->value)
+        return p->value > q->value ? -1 : 1;
     return p->index - q->index;
 }
 
@@ -291,7 +291,7 @@ static void order_triangles(const tg_faces *b, triangles *t, ranked *r)
         t->group[i] = -1;
         r[i] = (ranked){v4_length(t->area[i]), i};
     }
-    qsort(r, (size_t)t->count, sizeof *r, by_area);
+    qsort(r, (size_t)t->count, sizeof *r, by_value);
     for (int i = 0; i < t->count; i++)
         t->order[i] = r[i].index;
 }
@@ -677,27 +677,15 @@ static tg_status make_solid(tg_faces *b)
 
 /* ---- points that are one ---- */
 
-typedef struct ranked_point
-{
-    double place;
-    int index;
-} ranked_point;
-
-static int by_rank(const void *a, const void *b)
-{
-    const ranked_point *p = a, *q = b;
-    return p->place != q->place ? (p->place > q->place) - (p->place < q->place) : p->index - q->index;
-}
-
 /* Removes points that are NEAR one before them: in order along a line, those are found among few. */
-static int weld(const tg_faces *b, ranked_point *r, int *at, double *point)
+static int weld(const tg_faces *b, ranked *r, int *at, double *point)
 {
     const v4 line = v4_set(0.5377, 0.3188, -0.7805, 0); /* along no axis */
     const double reach = NEAR * b->extent;
     int count = 0;
     for (int i = 0; i < b->npoint; i++)
-        r[i] = (ranked_point){v4_dot(line, tg_face_point(b, i)), i};
-    qsort(r, (size_t)b->npoint, sizeof *r, by_rank);
+        r[i] = (ranked){v4_dot(line, tg_face_point(b, i)), i};
+    qsort(r, (size_t)b->npoint, sizeof *r, by_value);
     for (int k = 0; k < b->npoint; k++)
         at[r[k].index] = k;
     for (int i = 0; i < b->npoint; i++)
@@ -707,7 +695,7 @@ static int weld(const tg_faces *b, ranked_point *r, int *at, double *point)
         v4 x = tg_face_point(b, i);
         v4_store3(point + 3 * (size_t)count++, x);
         for (int way = -1; way < 2; way += 2)
-            for (int k = at[i] + way; k >= 0 && k < b->npoint && fabs(r[k].place - r[at[i]].place) <= reach; k += way)
+            for (int k = at[i] + way; k >= 0 && k < b->npoint && fabs(r[k].value - r[at[i]].value) <= reach; k += way)
                 if (r[k].index > i && v4_length(tg_face_point(b, r[k].index) - x) <= reach)
                     at[r[k].index] = -1;
     }
@@ -718,7 +706,7 @@ static tg_status weld_points(tg_faces *b)
 {
     tg_status status = TG_OK;
     size_t n = (size_t)b->npoint;
-    ranked_point *r = tg_faces_take(b, n, sizeof *r, &status);
+    ranked *r = tg_faces_take(b, n, sizeof *r, &status);
     int *at = tg_faces_take(b, n, sizeof *at, &status);
     b->welded = tg_faces_take(b, 3 * n, sizeof *b->welded, &status);
     if (status == TG_OK)

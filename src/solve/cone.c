@@ -55,15 +55,20 @@ static void add_block(tg_cones *cones, tg_cone_kind kind, int row, int of, doubl
         (tg_cone){.kind = kind, .row = row, .dim = cones->rows - row, .of = of, .bound = bound, .rho_n = 0, .rho_t = 0};
 }
 
+double tg_fixed_size(const tg_island *island)
+{
+    double largest = 0;
+    for (int i = 0; i < island->rows; i++)
+        largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)]);
+    return TG_FIXED * largest;
+}
+
 static void find_rounding(tg_cones *cones, const tg_island *island)
 {
-    double largest = 0, velocity = 0;
+    double velocity = 0;
     for (int i = 0; i < island->rows; i++)
-    {
-        largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)]);
         velocity = tg_larger(velocity, fabs(island->g[i]));
-    }
-    cones->fixed = TG_FIXED * largest;
+    cones->fixed = tg_fixed_size(island);
     cones->idle = TG_IDLE * velocity;
 }
 

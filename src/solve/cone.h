@@ -37,8 +37,8 @@ typedef struct tg_cones
     double *G;       /* rows x rows, leading dimension ld (a multiple of 4) */
     double *g;       /* rows */
     double velocity; /* largest |g| */
-    double fixed;    /* G_ii of a row that nothing can move, up to rounding, */
-    double idle;     /* and |g| of one that does not move */
+    double fixed;    /* tg_fixed_size */
+    double idle;     /* |g| of a row that does not move */
 } tg_cones;
 
 /* fmax and fmin without their care for NaN, which costs a call: b when a comparison is not true */
@@ -55,6 +55,9 @@ static inline double tg_smaller(double a, double b)
 /* Takes the arrays of a problem of so many rows (there are never more blocks than rows) from scratch; false when
  * scratch was too small. A counting arena (base NULL) only counts. */
 bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch);
+
+/* G_ii of a row that nothing can move, up to rounding (TG_FIXED); of an island with G */
+double tg_fixed_size(const tg_island *island);
 
 /* What is left of row i of a block is compared with this: its G_ii; of the three rows of an equality that are one
  * velocity or angular velocity, whose axes mean nothing, the largest. */

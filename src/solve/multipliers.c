@@ -61,17 +61,21 @@ static bool run(tg_soft *p, double share, const tg_solve_options *o)
     return false;
 }
 
-/* Runs from a compliance at which contacts hardly interact (the mean G_ii), then from twice as much each time. */
+/* Runs from a compliance at which contacts hardly interact (the mean G_ii), then from twice as much each time. Those
+ * from zero impulses do without steps of a few trees (soft_local.c): what goes round in circles there may be solved by
+ * steps of all. */
 bool tg_soft_multipliers(tg_soft *p, const tg_solve_options *o)
 {
-    bool best = true;
+    bool best = true, solved = false;
+    tg_soft *few = p->few;
     load(p, p->island->warm);
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_MULTIPLIERS);
-    for (double share = 1; share < ROUNDS; share *= 2, best = !best)
+    for (double share = 1; share < ROUNDS && !solved; share *= 2, best = !best)
     {
         load(p, best ? p->offer.L : NULL);
-        if (run(p, share, o))
-            return true;
+        p->few = best ? few : NULL;
+        solved = run(p, share, o);
     }
-    return false;
+    p->few = few;
+    return solved;
 }

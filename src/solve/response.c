@@ -209,24 +209,52 @@ void tg_soft_slope(const tg_soft *p, double *x)
     }
 }
 
-/* The line search calls this most often: the response of every kind of block is inlined here, without its slopes. */
-double tg_soft_gain(const tg_soft *p, double t)
+/* The line search calls these most often: the response of every kind of block is inlined, without its slopes. */
+TG_INLINE double block_gain(const tg_soft *p, const tg_soft_block *b, double t, tg_phase *phase)
 {
-    double sum = 0;
-    for (int i = 0; i < p->free; i++)
-        sum += (p->z[i] + t * p->dz[i] - p->L[i]) * p->Jstep[i];
+    const double *Jstep = p->Jstep + b->row, *before = p->L + b->row;
+    double z[TG_CONE_MAX], L[TG_CONE_MAX], guess = b->multiplier, sum = 0;
+    z[0] = p->z[b->row] + t * p->dz[b->row];
+    for (int i = 1; i < b->dim; i++)
+        z[i] = p->z[b->row + i] + t * p->dz[b->row + i];
+    *phase = respond(b, p->mu + b->row, z, L, NULL, &guess);
+    for (int i = 0; i < b->dim; i++)
+        sum += (L[i] - before[i]) * Jstep[i];
+    return sum;
+}
+
+/* Responses are linear where blocks hold, where they are open, and beyond a bound of dry friction; each of these sets
+ * of z is convex. */
+double tg_soft_whole_gain(tg_soft *p)
+{
+    double others = 0;
+    p->gain = v4_dot_of(p->free, p->dz, p->Jstep);
+    p->turnings = 0;
     for (const tg_soft_block *b = p->block + p->free; b < p->block + p->blocks; b++)
     {
-        const double *Jstep = p->Jstep + b->row, *before = p->L + b->row;
-        double z[TG_CONE_MAX], L[TG_CONE_MAX], guess = b->multiplier;
-        z[0] = p->z[b->row] + t * p->dz[b->row];
-        if (b->kind == TG_CONE_UNIT && !(z[0] > 0) && before[0] == 0)
+        tg_phase after;
+        double gain;
+        if (b->kind == TG_CONE_UNIT && b->phase == TG_PHASE_BREAK && !(p->z[b->row] + p->dz[b->row] > 0))
             continue; /* open, and stays so */
-        for (int i = 1; i < b->dim; i++)
-            z[i] = p->z[b->row + i] + t * p->dz[b->row + i];
-        respond(b, p->mu + b->row, z, L, NULL, &guess);
-        for (int i = 0; i < b->dim; i++)
-            sum += (L[i] - before[i]) * Jstep[i];
+        gain = block_gain(p, b, 1, &after);
+        if (after == b->phase && (after == TG_PHASE_STICK || (b->kind == TG_CONE_BOX && gain == 0)))
+            p->gain += gain;
+        else
+        {
+            p->turning[p->turnings++] = (int)(b - p->block);
+            others += gain;
+        }
+    }
+    return p->gain + others;
+}
+
+double tg_soft_gain(const tg_soft *p, double t)
+{
+    double sum = t * p->gain;
+    for (int k = 0; k < p->turnings; k++)
+    {
+        tg_phase after;
+        sum += block_gain(p, p->block + p->turning[k], t, &after);
     }
     return sum;
 }

@@ -17,7 +17,6 @@ static void take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratc
     p->part_start = TG_TAKE(scratch, int, size->rows + 1, "soft: trees of a row");
     p->part = TG_TAKE(scratch, tg_soft_part, parts, "soft: trees of rows");
     p->tree_of = TG_TAKE(scratch, int, dofs, "soft: trees of dofs");
-    p->place = TG_TAKE(scratch, int, dofs, "soft: places of dofs");
     if (!p->sparse)
         return;
     tg_fronts_room room = tg_fronts_usual_room(trees, trees + size->rows, trees + parts, dofs, dofs);
@@ -25,7 +24,7 @@ static void take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratc
 }
 
 /* Narrow: a row has at most two trees, and nothing is as large as rows x rows. */
-bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
+static void take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 {
     int dofs = size->dofs, rows = size->rows > dofs ? size->rows : dofs;
     take_fronts(p, size, scratch);
@@ -45,7 +44,9 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     p->left_out = TG_TAKE(scratch, bool, n, "soft: blocks that are left out");
     p->partial = false;
     p->support = TG_TAKE(scratch, int, p->narrow ? numbers : n *n, "soft: dofs of groups");
+    p->place = TG_TAKE(scratch, int, n, "soft: places of dofs");
     p->pivot = TG_TAKE(scratch, int, n, "soft: exchanges");
+    p->turning = TG_TAKE(scratch, int, n, "soft: blocks of a line search");
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         *vector[i] = TG_TAKE(scratch, double, ld, "soft: vector");
     p->J = TG_TAKE(scratch, double, numbers, "soft: rows of J");
@@ -63,6 +64,32 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     p->interior = TG_TAKE(scratch, double, TG_INTERIOR_VECTORS *ld, "soft: interior point");
     p->E = TG_TAKE(scratch, double, TG_CONE_MAX *n, "soft: slacks");
     p->D = TG_TAKE(scratch, double, TG_CONE_MAX *n, "soft: slopes");
+    p->few = NULL;
+}
+
+/* at most half of all */
+static void take_few(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
+{
+    tg_soft few = {.room = {.rows = size->rows / 2,
+                            .dofs = size->dofs / 2,
+                            .trees = size->trees / 2,
+                            .columns = size->columns / 2,
+                            .tree_dofs = size->tree_dofs}};
+    take(&few, &few.room, scratch);
+    p->local = TG_TAKE(scratch, bool, size->trees, "soft: a few trees");
+    p->near = TG_TAKE(scratch, bool, size->trees, "soft: the same and their neighbours");
+    p->square_of = TG_TAKE(scratch, double, size->trees, "soft: residuals of trees");
+    p->place_of = TG_TAKE(scratch, int, size->trees, "soft: places of trees");
+    p->few = TG_TAKE(scratch, tg_soft, 1, "soft: the problem of a few trees");
+    if (p->few != NULL)
+        *p->few = few;
+}
+
+bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
+{
+    take(p, size, scratch);
+    if (p->narrow)
+        take_few(p, size, scratch);
     return !scratch->failed;
 }
 
@@ -246,16 +273,48 @@ static bool is_symmetric(const tg_soft_block *block, int blocks)
     return true;
 }
 
-static bool factor_skyline(tg_soft *p)
+static void add_to_skyline(tg_soft *p, const tg_soft_group *first, const tg_soft_group *end)
 {
-    tg_skyline_set_one(&p->skyline, p->symmetric);
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+    for (const tg_soft_group *g = first; g < end; g++)
     {
         int packed;
         const double *J = pack_group(p, g, &packed);
         tg_skyline_add(&p->skyline, g->size, p->support + g->support, packed, J, p->packed, g->ld,
                        is_symmetric(p->block + g->block, g->blocks));
     }
+}
+
+/* The groups of equalities alone, which are the first ones: until where. None where their slopes are not 1, as for the
+ * interior point. */
+static const tg_soft_group *end_of_free(const tg_soft *p)
+{
+    const tg_soft_group *g = p->group;
+    for (int i = 0; i < p->free; i++)
+        if (p->D[i] != 1)
+            return g;
+    while (g < p->group + p->groups && g->block + g->blocks <= p->free)
+        g++;
+    return g;
+}
+
+/* What equalities add to H is the same as long as the compliance is. */
+static bool factor_skyline(tg_soft *p)
+{
+    const tg_soft_group *first = end_of_free(p);
+    if (first == p->group)
+        tg_skyline_set_one(&p->skyline, p->symmetric);
+    else
+    {
+        if (p->kept_eps != p->eps)
+        {
+            tg_skyline_set_one(&p->skyline, true);
+            add_to_skyline(p, p->group, first);
+            tg_skyline_keep(&p->skyline);
+            p->kept_eps = p->eps;
+        }
+        tg_skyline_set_kept(&p->skyline, p->symmetric);
+    }
+    add_to_skyline(p, first, p->group + p->groups);
     return tg_skyline_factor(&p->skyline);
 }
 

@@ -17,6 +17,8 @@
 #ifndef TG_SOLVE_SOFT_H
 #define TG_SOLVE_SOFT_H
 
+#include <limits.h>
+
 #include "math/fronts.h"
 #include "math/lanes.h"
 #include "math/skyline.h"
@@ -122,7 +124,8 @@ typedef struct tg_soft
 
     /* the factor of H and the phases it was made with */
     tg_skyline skyline;
-    bool dense; /* that was not enough: LU with exchanges of all rows, in H */
+    double kept_eps; /* compliance of the part of H that the skyline keeps; 0: none */
+    bool dense;      /* that was not enough: LU with exchanges of all rows, in H */
     double *H;
     int *pivot;
     tg_phase *factored;
@@ -133,15 +136,24 @@ typedef struct tg_soft
     tg_soft_part *part; /* of row i: part[part_start[i]] .. */
     tg_fronts fronts;
     int *tree_of; /* dof -> tree; -1: none */
-    int *place;   /* scratch: of a group's dofs in the matrix of a front */
+
+    /* a few of the trees alone (soft_local.c); NULL: no room */
+    struct tg_soft *few;
+    tg_island_size room; /* what there is room for, if it is one of these */
+    bool *local, *near;  /* trees that are in it, and that will be */
+    double *square_of;   /* |r|^2 of each tree, */
+    int *place_of;       /* how far its dofs are shifted there; INT_MIN: it is not there */
+    int *place;          /* scratch: of a group's dofs in the matrix of a front; dofs of a block */
     bool symmetric, regular;
 
     /* named scratch */
-    double *r, *step;              /* dims: the residual, the Newton step */
-    double *trial;                 /* dims: the residual after a step that may be taken */
-    double *Jstep, *dz;            /* rows: J times the Newton step, and what it does to z */
-    double *row, *force;           /* rows */
-    double *c;                     /* rows, select.c: impulses of the limit */
+    double *r, *step;       /* dims: the residual, the Newton step */
+    double *trial;          /* dims: the residual after a step that may be taken */
+    double *Jstep, *dz;     /* rows: J times the Newton step, and what it does to z */
+    double *row, *force;    /* rows */
+    double *c;              /* rows, select.c: impulses of the limit */
+    int *turning, turnings; /* blocks that do not answer a step linearly, how many; the gain of the others */
+    double gain;
     double *kept_u, *kept_z;       /* where a jump started */
     double *packed, *product, *at; /* one group: D J, J^T D J, a vector of its dofs */
     double *full;                  /* rows of J over all dims, while J is built; rows of a group */
@@ -214,7 +226,9 @@ void tg_soft_slope(const tg_soft *p, double *x);
 /* L = P(z) of a block, with mu of its rows. Returns what it does. */
 tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L);
 
-/* (P(z(t)) - L) . J du after a part t of the step du, z(t) = z - t J du / eps */
+/* (P(z(t)) - L) . J du after a part t of the step du, z(t) = z - t J du / eps: of the whole step, t = 1, first. This
+ * lists the blocks that slide or change their phase; what the others gain is linear in t. */
+double tg_soft_whole_gain(tg_soft *p);
 double tg_soft_gain(const tg_soft *p, double t);
 
 /* ---- soft_open.c ---- */
@@ -244,6 +258,22 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run);
 
 /* whether the last factor is that of the phases of now */
 bool tg_soft_same_phases(const tg_soft *p);
+
+/* r, a bound of |J r|, and what rounding leaves of it */
+void tg_soft_measure(tg_soft *p);
+
+/* ---- soft_local.c ---- */
+
+typedef enum tg_soft_end
+{
+    TG_SOFT_AS_BEFORE,
+    TG_SOFT_NEARER, /* |r| is less than half of what it was */
+    TG_SOFT_STUCK   /* as many steps as all may take do not solve them */
+} tg_soft_end;
+
+/* Newton's steps of the trees that hold most of r (tg_soft_measure comes before); u, z, L and r of all follow. They do
+ * not count as factorisations. After tg_soft_build with room for a part. */
+tg_soft_end tg_soft_local(tg_soft *p, const tg_soft_run *run);
 
 /* z for another compliance: velocities of rows that open or slide stay as they are */
 void tg_soft_rescale(tg_soft *p, double eps);

@@ -454,7 +454,7 @@ static bool find_groups(tg_soft *p)
     {
         const tg_soft_block *b = &p->block[k];
         tg_soft_group *last = p->groups > 0 ? &p->group[p->groups - 1] : NULL;
-        int *support = p->support + used, *exact = p->sparse ? support : p->pivot;
+        int *support = p->support + used, *exact = p->sparse ? support : p->place;
         int whole = p->in_full[b->row];
         int size = whole >= 0 ? find_full_support(p, whole, b->dim, exact) : find_support(p, b, exact);
         size = p->sparse ? size : tg_skyline_widen(p->dims, size, exact, support);
@@ -532,6 +532,7 @@ static void find_skyline(tg_soft *p)
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
         tg_skyline_couple(&p->skyline, g->size, p->support + g->support);
     tg_skyline_end(&p->skyline);
+    p->kept_eps = 0;
 }
 
 bool tg_soft_build(tg_soft *p)

@@ -24,8 +24,7 @@ static const double chord_pays = 0.1; /* as long as that falls to so much of wha
 
 /* ---- the residual ---- */
 
-/* r, a bound of |J r|, and what rounding leaves of it */
-static void measure(tg_soft *p)
+void tg_soft_measure(tg_soft *p)
 {
     tg_soft_push(p, p->L, p->r);
     for (int k = 0; k < p->dims; k++)
@@ -159,8 +158,9 @@ static void sort(int count, double *x)
 static int find_changes(const tg_soft *p, double *at)
 {
     int count = 0;
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    for (int k = 0; k < p->turnings; k++)
     {
+        const tg_soft_block *b = &p->block[p->turning[k]];
         double way = way_to_change(p, b), turn = b->dim > 1 ? way_to_turn(p, b) : INFINITY;
         if (way > 0 && way < 1)
             at[count++] = way;
@@ -215,11 +215,13 @@ static double between(search *s)
 }
 
 /* h is smooth between changes of phases, of which there may be many: first between which two it has its root. */
-static double step_length(const tg_soft *p, double descent)
+static double step_length(tg_soft *p, double descent)
 {
+    if (!(descent > 0))
+        return 1;
     search s = {.p = p, .descent = descent, .square = v4_dot_of(p->dims, p->step, p->step), .b = 1, .ha = -descent};
-    s.hb = s.ha + s.square - tg_soft_gain(p, 1);
-    if (!(descent > 0) || !(s.hb > enough * descent))
+    s.hb = s.ha + s.square - tg_soft_whole_gain(p);
+    if (!(s.hb > enough * descent))
         return 1;
     double *at = p->force;
     for (int low = 0, high = find_changes(p, at); low < high;)
@@ -308,11 +310,11 @@ static bool take_chord(tg_soft *p, double goal, double rate)
     return rate * p->violation <= tg_larger(goal, p->rounding) && tg_soft_same_phases(p);
 }
 
-static void take_back(tg_soft *p)
+static void undo_step(tg_soft *p)
 {
     take_step(p, -1);
     tg_soft_respond(p);
-    measure(p);
+    tg_soft_measure(p);
 }
 
 static bool is_idle(const tg_soft *p, const tg_soft_run *run, progress *at)
@@ -321,6 +323,16 @@ static bool is_idle(const tg_soft *p, const tg_soft_run *run, progress *at)
     bool idle = run->idle > 0 && size > 0.5 * at->best && ++at->idle >= run->idle;
     at->best = tg_smaller(size, at->best);
     return idle;
+}
+
+/* Steps of a few trees alone, while these halve the residual of all; false when Newton goes round in circles there. */
+static bool settle(tg_soft *p, const tg_soft_run *run)
+{
+    tg_soft_end end = TG_SOFT_NEARER;
+    tg_soft_measure(p);
+    while (end == TG_SOFT_NEARER && p->violation > tg_larger(run->goal, p->rounding))
+        end = tg_soft_local(p, run);
+    return end != TG_SOFT_STUCK;
 }
 
 bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
@@ -337,9 +349,9 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
     tg_soft_respond(p);
     for (;;)
     {
-        measure(p);
+        tg_soft_measure(p);
         if (at.was_chord && !(p->violation <= at.before))
-            take_back(p);
+            undo_step(p);
         bool reached = p->violation <= tg_larger(run->goal, p->rounding);
         if (reached && !(run->sharp && p->violation > p->rounding))
             return true;
@@ -356,6 +368,8 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
         if (!(p->violation < INFINITY) || is_idle(p, run, &at) || p->factorisations >= last || !newton_step(p))
             return false;
         tg_soft_respond(p);
+        if (p->few != NULL && !settle(p, run))
+            return false;
     }
 }
 

@@ -611,16 +611,15 @@ static bool begins_refined(tg_soft *p, const tg_solve_options *o)
 
 /* Where an easier problem can take its place, no long search follows. Multipliers come before the ladder in islands
  * that large.c has not solved, where the search failed without the contacts that stay open, and where the ladder has
- * failed on a problem with another push. Where contacts have
- * come back because Newton from the previous step led nowhere it is not tried again: of 220 times it would fail in 216.
- */
+ * failed on the same problem with its push: they are then the first. Where contacts have come back because Newton from
+ * the previous step led nowhere it is not tried again: of 220 times it would fail in 216. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     const stage near = {soft, TG_ENDED_SOFT}, down = {ladder, TG_ENDED_LADDER},
                 rounds = {multipliers, TG_ENDED_MULTIPLIERS}, end = {NULL, TG_ENDED_NONE};
     const stage all[] = {near, down, rounds, end}, quick[] = {near, down, end}, sooner[] = {near, rounds, down, end};
-    bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
-    bool again = p->whole || p->swept;          /* what comes first has failed */
+    bool easier = o->relaxable || o->droppable;    /* an easier problem can take the place of this one */
+    bool again = p->whole || p->swept || o->steep; /* what comes first has failed */
     const stage *list = easier || p->partial ? quick : p->whole || p->narrow || o->steep ? sooner : all;
     begin(p, o);
     if (begins_refined(p, o))

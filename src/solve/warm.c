@@ -304,15 +304,29 @@ static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state 
     tg_newton_direction(cone, x, s, state);
 }
 
+/* m/s: what opens faster than this is open. `still`, or how much x violates the law, which tells how well s is known:
+ * of a robot that stands still, what opens slowly is open. */
+static double least_opening(const tg_solve_work *w, double still)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        double s = w->s[w->cones.block[b].row];
+        if (w->state[b].phase == TG_PHASE_BREAK && s >= TG_NO_SLIP && s < still)
+            return tg_larger(tg_smaller(tg_newton_residual(&w->cones, w->x, w->s), still), TG_NO_SLIP);
+    }
+    return still;
+}
+
 /* the phases that x and s suggest; what moves less than `still` (m/s) is held */
 static void suggest_phases(tg_solve_work *w, double still)
 {
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    double opening = least_opening(w, still);
     w->gave_way = w->slow = false;
     for (int b = 0; b < w->cones.blocks; b++)
     {
         w->state[b].opened = false;
-        hold_if_still(w, &w->cones.block[b], &w->state[b], still, still);
+        hold_if_still(w, &w->cones.block[b], &w->state[b], opening, still);
         slide_on(w, &w->cones.block[b], &w->state[b]);
     }
 }
@@ -434,7 +448,8 @@ static bool find_phases(tg_solve_work *w, uint64_t *from)
         bool near = solved && w->violation <= TG_NO_FORCE, wrong = solved && contradicts(w, w->violation);
         if (near && !wrong)
             return true;
-        if (!near)
+        bool gave = wrong && w->violation <= w->held.inconsistency && give_way(w); /* no more than that is wrong */
+        if (!gave && !near)
             classify(w);
         met[k + 1] = number_of_phases(w);
         changed = met[k + 1] != met[k];

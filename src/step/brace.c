@@ -309,10 +309,7 @@ static bool leave_fixed(const tg_rows *r, const tg_rows_island *island, const tg
 {
     const double *G = r->G + island->G;
     size_t step = (size_t)v4_pad(island->rows) + 1;
-    double largest = 0;
     bool any = false;
-    for (int i = 0; i < island->rows; i++)
-        largest = fmax(largest, G[(size_t)i * step]);
     for (int b = island->block; b < island->block + island->blocks; b++)
     {
         const tg_block *block = &r->block[b];
@@ -321,7 +318,7 @@ static bool leave_fixed(const tg_rows *r, const tg_rows_island *island, const tg
         {
             int row = block->row + k;
             bool friction = block->kind == TG_BLOCK_CONTACT && k > 0 && may_kink(r, f, b);
-            bool fixed = friction && block->mu[k - 1] * normal > 0 && G[(size_t)row * step] <= TG_FIXED * largest;
+            bool fixed = friction && block->mu[k - 1] * normal > 0 && G[(size_t)row * step] <= f->fixed;
             z[island->row + row] *= fixed ? block->mu[k - 1] * normal : 0;
             any = any || fixed;
         }
@@ -329,13 +326,13 @@ static bool leave_fixed(const tg_rows *r, const tg_rows_island *island, const tg
     return any;
 }
 
-bool tg_fixed_rows(const tg_model *m, tg_work *w)
+bool tg_fixed_rows(tg_work *w)
 {
     const tg_rows *r = w->rows;
     tg_step_work *s = w->step;
-    size_t rows = (size_t)r->capacity.rows;
-    double *z = s->row_gradient, *Lbar = z + rows, *answer = z + 2 * rows, *y = s->cotangent;
+    double *z = s->row_gradient;
     bool any = false;
+    s->answer_known = false;
     tg_random_numbers(r->nrow, z);
     for (int i = 0; i < r->nisland; i++)
     {
@@ -345,11 +342,7 @@ bool tg_fixed_rows(const tg_model *m, tg_work *w)
         else
             memset(z + island->row, 0, sizeof(double) * (size_t)island->rows);
     }
-    if (!any)
-        return false;
-    tg_step_need_rows(m, w);
-    find_answer(m, w, ALL, y, Lbar, answer);
-    return true;
+    return any;
 }
 
 bool tg_param_places(const tg_model *m, int param)
@@ -359,17 +352,37 @@ bool tg_param_places(const tg_model *m, int param)
            (param >= at->geom_pos && param < at->geom_friction) || (param >= at->hfield_size && param < at->gravity_);
 }
 
-/* Slips count beside the slopes of v+ by gaps, 1 / dt, as those of patches do that still turn (derivative.c). */
+/* The fastest of these rows as a parameter tilts them, at velocities x. */
+static double fixed_slip(const tg_model *m, tg_work *w, const double *x, int param, double *apart)
+{
+    double *z = w->step->row_gradient, *moved = z + w->rows->capacity.rows, slip = 0;
+    tg_node_twists(m, w, x, w->Y);
+    *apart = disagreement_along(m, w, z, x, param, moved);
+    for (int i = 0; i < w->rows->nrow; i++)
+        slip = z[i] != 0 ? tg_larger(slip, fabs(moved[i])) : slip;
+    return slip;
+}
+
+/* Most parameters tilt none of these rows, at any velocities: random ones tell. Slips count beside the slopes of v+ by
+ * gaps, 1 / dt, as those of patches do that still turn (derivative.c). */
 bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
 {
     tg_step_work *s = w->step;
-    double *z = s->row_gradient, *moved = z + w->rows->capacity.rows, slip = 0;
-    tg_node_twists(m, w, s->cotangent, w->Y);
-    if (fabs(disagreement_along(m, w, z, s->cotangent, param, moved)) > nothing)
+    size_t rows = (size_t)w->rows->capacity.rows;
+    double *y = s->cotangent, *any = y + m->nv, *Lbar = s->row_gradient + rows, apart;
+    tg_random_numbers(m->nv, any);
+    for (int k = 0; k < m->nv; k++)
+        any[k] += s->v_next[k];
+    if (fixed_slip(m, w, any, param, &apart) <= nothing)
+        return false;
+    if (fixed_slip(m, w, s->v_next, param, &apart) * s->options.dt > TG_AT_SWITCH)
         return true;
-    tg_node_twists(m, w, s->v_next, w->Y);
-    (void)disagreement_along(m, w, z, s->v_next, param, moved);
-    for (int i = 0; i < w->rows->nrow; i++)
-        slip = z[i] != 0 ? tg_larger(slip, fabs(moved[i])) : slip;
-    return slip * s->options.dt > TG_AT_SWITCH;
+    if (!s->answer_known)
+    {
+        tg_step_need_rows(m, w);
+        find_answer(m, w, ALL, y, Lbar, Lbar + rows);
+        s->answer_known = true;
+    }
+    (void)fixed_slip(m, w, y, param, &apart);
+    return fabs(apart) > nothing;
 }

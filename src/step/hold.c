@@ -260,8 +260,8 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
         const tg_touch *t = pair_from(r, i, &end, &overlap);
         if (t->aside || (share == 1 && !t->turns_far))
             continue;
-        through = is_rigid(w, t) && island_of(m, r, t) == island &&
-                  is_through(m, w, i, end, most_overlap(w, overlap, share));
+        through =
+            is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, i, end, most_overlap(w, overlap, share));
     }
     return through;
 }

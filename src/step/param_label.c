@@ -113,7 +113,7 @@ tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, 
         TG_TRY(tg_check_index(w, "parameter", index[i], m->nparams));
         any = any || tg_param_places(m, index[i]);
     }
-    bool braced = exact && tg_braces_params(m, w, index, count), fixed = exact && any && tg_fixed_rows(m, w);
+    bool braced = exact && tg_braces_params(m, w, index, count), fixed = exact && any && tg_fixed_rows(w);
     for (int i = 0; i < count; i++)
         kind[i] = exact ? label_of(m, w, braced, fixed, index[i]) : w->step->label.kind;
     return TG_OK;

@@ -77,9 +77,9 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
     tg_list_joints(m, w, s->q, s->v, s->v_free, &s->settings);
     tg_profile_stage(w, TG_STEP_STAGE_ASSEMBLY);
     TG_TRY(tg_list_touches(m, w, s->v_free, &s->settings));
+    tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
     tg_cache_take_back(m, w, cache);
     tg_add_touches(m, w);
-    tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
     assemble(m, w, cache);
     TG_TRY(check_masses(m, w));
     if (w->rows->nrow > 0)

@@ -200,6 +200,8 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
         TG_TRY(take_contacts(m, w, control->contacts));
     TG_TRY(tg_step_find_stiff(m, w));
     TG_TRY(tg_step_smooth(m, w));
+    if (m->ncandidate > 0 && s->settings.given == NULL)
+        tg_space_update(m, w);
     s->placement = w->placement;
     tg_profile_stage(w, TG_STEP_STAGE_SMOOTH);
     TG_TRY(find_impulses(m, w, in->cache));

@@ -232,7 +232,7 @@ bool tg_brace_gives(const tg_work *w, int param);
 
 /* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; and then, right after,
  * whether a parameter lets them do something to v+. (brace.c) */
-bool tg_fixed_rows(const tg_model *m, tg_work *w);
+bool tg_fixed_rows(tg_work *w);
 bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param);
 /* whether a parameter may: it displaces geoms */
 bool tg_param_places(const tg_model *m, int param);

@@ -85,6 +85,7 @@ typedef struct tg_step_work
     tg_info info;
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */
+    double reading;     /* s: what reading the clock takes */
     bool has_wrench;
     bool within;       /* impacts happened within the step: v_placing is not v_next */
     bool held;         /* trees go a share of their way only: share is valid */
@@ -92,6 +93,7 @@ typedef struct tg_step_work
     bool loops_turn;   /* derivatives contain how they are projected (loops.c) */
     bool loops_slack;  /* their rows are redundant only nearly */
     bool braces_known; /* disagreement is that of these rows (brace.c) */
+    bool answer_known; /* cotangent is what a change of impulses does, for rows that nothing can move (brace.c) */
     bool exchanged;    /* the second problem of such a step is in the place of the first (within.c) */
     bool done;         /* a step has been taken, and nothing else since */
     bool modes;        /* modes of its contacts are valid */

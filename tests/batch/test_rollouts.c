@@ -404,7 +404,7 @@ static void test_progress_and_stop(void **state)
     (void)state;
     enum
     {
-        LONG = 50000
+        LONG = 5000000 /* ten seconds and more: nobody arrives before the third call, after 0.3 s */
     };
     fleet f = open_fleet("models/quadruped.xml", NULL, 4, 2, 1);
     log_ l = {.most = 3};

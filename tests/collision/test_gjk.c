@@ -1,4 +1,5 @@
 /* The search against a look at all pairs of features. */
+#include "collision/polytope.h"
 #include "collision/polytope_test.h"
 #include "support/effort.h"
 
@@ -156,11 +157,12 @@ static void hints(void **state)
     for (int k = 0; k < POSES; k++)
     {
         tg_placed a = shape_of(4), b = shape_of(5);
-        tg_hint hint = {.direction = {(float)random_unit(&r), (float)random_unit(&r), (float)random_unit(&r)}};
+        tg_hint hint = {.direction = {(float)random_unit(&r), (float)random_unit(&r), (float)random_unit(&r)},
+                        .vertex = {(uint16_t)(7 * k), (uint16_t)(11 * k)}};
         random_pose(&r, &a, &b, random_gap(&r, k));
         for (int step = 0; step < 3; step++)
         {
-            bool apart = tg_out_of_reach(&a, &b, reach, &hint);
+            bool apart = tg_sure_distance(&a, &b, &hint) >= reach;
             tg_gjk_result plain = tg_gjk(&a, &b, reach, NULL), hinted = tg_gjk(&a, &b, reach, &hint);
             assert_true(plain.distance == hinted.distance && plain.count == hinted.count);
             assert_memory_equal(&plain.normal, &hinted.normal, sizeof plain.normal);
@@ -173,6 +175,38 @@ static void hints(void **state)
         }
     }
     assert_true(within > POSES && decided > beyond / 2);
+}
+
+static v4 small(test_random *r)
+{
+    return random_direction(r) * v4_splat(0.05 * random_unit(r));
+}
+
+/* Two boxes are never nearer than the gap between their faces, and often that near; what it becomes is that of all of
+ * their corners, moved. */
+static void box_gaps(void **state)
+{
+    (void)state;
+    test_random r = {6};
+    int exact = 0;
+    for (int k = 0; k < POSES; k++)
+    {
+        tg_placed a = shape_of(2), b = shape_of(3);
+        random_pose(&r, &a, &b, random_gap(&r, k));
+        v4 n, move[2] = {small(&r), small(&r)}, turn[2] = {small(&r), small(&r)};
+        double gap = tg_box_gap(&a, &b, &n), along = separation_brute(&a, &b, n), low = INFINITY, high = -INFINITY;
+        tg_gjk_result g = tg_gjk(&a, &b, INFINITY, NULL);
+        assert_true(along - gap < 1e-8 && gap <= along && gap <= g.distance);
+        exact += g.distance - gap < 1e-8;
+        for (int i = 0; i < 8; i++)
+        {
+            v4 x = vertex_of(&a, i), y = vertex_of(&b, i);
+            high = fmax(high, v4_dot(n, x + move[0] + v4_cross(turn[0], x - a.x)));
+            low = fmin(low, v4_dot(n, y + move[1] + v4_cross(turn[1], y - b.x)));
+        }
+        assert_true(fabs(tg_box_gap_after(&a, &b, n, move, turn) - (low - high)) < 1e-14);
+    }
+    assert_true(exact > POSES / 10);
 }
 
 /* Two boxes face to face, moved through contact: distance and normal go on smoothly. */
@@ -216,8 +250,9 @@ static void not_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair), cmocka_unit_test(far_and_scaled), cmocka_unit_test(reach_only_stops),
-        cmocka_unit_test(hints),      cmocka_unit_test(through_zero),   cmocka_unit_test(not_numbers),
+        cmocka_unit_test(every_pair),  cmocka_unit_test(far_and_scaled), cmocka_unit_test(reach_only_stops),
+        cmocka_unit_test(hints),       cmocka_unit_test(box_gaps),       cmocka_unit_test(through_zero),
+        cmocka_unit_test(not_numbers),
     };
     return cmocka_run_group_tests(tests, make_hulls, free_hulls);
 }

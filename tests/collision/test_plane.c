@@ -154,7 +154,8 @@ static void lying_is_continuous(void **state)
     }
 }
 
-/* A cylinder that stands, lies, or is tilted about its own axes: no point twice, however far the plane is. */
+/* A cylinder that stands, lies, or is tilted about its own axes: no point twice, however far the plane is; what does
+ * not face the plane has no points but the lowest of its rims. */
 static void cylinder_points_are_distinct(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void cylinder_points_are_distinct(void **state)
         q.shape[1].R = rotation_about(k % 2 == 0 ? v4_set(1, 0, 0, 0) : v4_set(0, 1, 0, 0), 2 * atan(1) * (k / 2) / 5);
         tg_patch patch = {0};
         tg_plane_cylinder(&q, &patch);
-        assert_true(patch.count >= 4);
+        assert_true(patch.count >= (fabs(q.shape[1].R.c[2][2]) >= 0.5 ? 4 : 2));
         for (int i = 0; i < patch.count; i++)
             for (int j = 0; j < i; j++)
             {

@@ -555,8 +555,7 @@ static void test_no_allocation(void **state)
     (void)state;
     collide_case *c = two_robots();
     size_t nv = (size_t)c->n.nv;
-    double *dpoint = numbers(ROOM * 3 * nv), *dnormal = numbers(ROOM * 3 * nv),
-           *ddistance = numbers(ROOM * nv);
+    double *dpoint = numbers(ROOM * 3 * nv), *dnormal = numbers(ROOM * 3 * nv), *ddistance = numbers(ROOM * nv);
     for (unsigned seed = 0; seed < STATES; seed++)
     {
         int count = 0;

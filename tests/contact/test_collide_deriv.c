@@ -2,6 +2,7 @@
  * models. A column is skipped where the features of the contact change on the way of every step. Legs of a planar
  * robot that cross in its plane have no one normal; their contacts say so (margin 0) and are left out as undecided. */
 #include "dynamics/dynamics_test.h"
+#include "math/math_test.h"
 
 enum
 {
@@ -276,6 +277,91 @@ static void test_narrow(void **state)
                 check_pair((tg_geom_type)first, (tg_geom_type)second);
 }
 
+/* ---- sides in one plane ---- */
+
+static double between(test_random *r, double low, double high)
+{
+    return low + 0.5 * (high - low) * (1 + random_unit(r));
+}
+
+/* Two boxes that slide along their common axes on a body that moves freely, one above the other. A side of both lies in
+ * one plane up to rounding, across x or y: they are of one width along that, as the pads of a gripper, or one is beside
+ * the other, so that the faces share no more than an edge. */
+static tg_model *level_boxes(test_random *r, int kind)
+{
+    small_model s = small_begin();
+    tg_model *m = NULL;
+    int level = kind & 1, beside = kind & 2, back = kind & 4;
+    double size[2][3], at[3];
+    for (int i = 0; i < 6; i++)
+        size[i / 3][i % 3] = between(r, 0.05, 0.2);
+    size[1][level] = beside ? size[1][level] : size[0][level];
+    at[level] = (beside ? size[0][level] + size[1][level] : 0) * (back ? -1 : 1);
+    at[!level] = (size[0][!level] + size[1][!level]) * between(r, -0.9, 0.9);
+    at[2] = size[0][2] + size[1][2] + between(r, -0.01, 0.01);
+    int carrier = small_body(&s, 0, 0, 0, 0), slider = small_body(&s, carrier, at[0], at[1], at[2]),
+        link = small_body(&s, slider, 0, 0, 0);
+    small_joint(&s, plain_joint(TG_JOINT_FREE, 0, 0, 1), carrier);
+    for (int k = 0; k < 3; k++)
+        small_joint(&s, plain_joint(TG_JOINT_SLIDE, k == 0, k == 1, k == 2), k == 0 ? slider : link);
+    for (int i = 0; i < 2; i++)
+    {
+        tg_geom_def geom = tg_default_geom();
+        geom.body = i == 0 ? carrier : link;
+        geom.type = TG_GEOM_BOX;
+        memcpy(geom.size, size[i], sizeof geom.size);
+        small_ok(&s, tg_builder_geom(s.b, &geom, NULL));
+    }
+    small_ok(&s, tg_builder_build(s.b, &m));
+    tg_builder_destroy(s.b);
+    return m;
+}
+
+/* the length of the column of a point by dof k */
+static double point_speed(const deriv_case *c, int contact, int k)
+{
+    double square = 0;
+    for (int i = 0; i < 3; i++)
+    {
+        double x = c->dpoint[(size_t)(3 * contact + i) * (size_t)c->nv + (size_t)k];
+        square += x * x;
+    }
+    return sqrt(square);
+}
+
+/* Whatever makes a corner there, its points move with the body that carries both, and not faster than the shape that
+ * slides: no edge is cut by the side that it lies in. */
+static void test_level_sides(void **state)
+{
+    (void)state;
+    test_random r = {1};
+    int points = 0;
+    for (int trial = 0; trial < 200; trial++)
+    {
+        tg_model *m = level_boxes(&r, trial);
+        deriv_case *c = begin_case(m, 0.1);
+        double *v = numbers((size_t)c->nv);
+        assert_int_equal(tg_random_state(m, (unsigned)trial, c->q, v, NULL), TG_OK);
+        for (int k = 7; k < 10; k++)
+            c->q[k] = 0;
+        assert_int_equal(tg_collide_derivatives(m, c->w, c->q, 0.1, c->contact, ROOM, &c->count, c->dpoint, c->dnormal,
+                                                c->ddistance),
+                         TG_OK);
+        for (int i = 0; i < c->count; i++)
+            for (int k = 0; k < 9; k++)
+            {
+                double speed = point_speed(c, i, k);
+                if (k < 3 ? fabs(speed - 1) > 1e-9 : k >= 6 && !(speed < 1 + 1e-9))
+                    fail_msg("boxes %d, contact %d: its point moves by %g along dof %d", trial, i, speed, k);
+            }
+        points += c->count;
+        free(v);
+        end_case(c);
+        tg_model_destroy(m);
+    }
+    assert_true(points > 600);
+}
+
 /* ---- the test models ---- */
 
 static void test_models(void **state)
@@ -369,9 +455,8 @@ static void test_gap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_outputs_are_optional),
+        cmocka_unit_test(test_narrow), cmocka_unit_test(test_level_sides),
+        cmocka_unit_test(test_models), cmocka_unit_test(test_outputs_are_optional),
         cmocka_unit_test(test_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

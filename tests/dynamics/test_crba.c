@@ -57,8 +57,8 @@ static void test_against_bodies(void **state)
 static double columns(dynamics_case *c)
 {
     size_t nv = (size_t)c->size.nv;
-    double *M = numbers(nv * nv), *unit = numbers(nv), *zero = numbers(nv), *h = numbers(nv),
-           *tau = numbers(nv), worst = 0;
+    double *M = numbers(nv * nv), *unit = numbers(nv), *zero = numbers(nv), *h = numbers(nv), *tau = numbers(nv),
+           worst = 0;
     check_ok(c, tg_mass_matrix(c->m, c->w, c->q, M));
     check_ok(c, tg_rnea(c->m, c->w, c->q, zero, NULL, h));
     double scale = fmax(largest(M, nv * nv), largest(h, nv));

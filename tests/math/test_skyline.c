@@ -39,6 +39,7 @@ static void open_problem(problem *p, int n)
 static void add(problem *p, int count, const int *row, const double *E)
 {
     static double J[LARGEST * LARGEST_PADDED], P[LARGEST * LARGEST_PADDED];
+    bool symmetric = true;
     int wide[LARGEST], size = tg_skyline_widen(p->n, count, row, wide), column[LARGEST];
     memset(J, 0, sizeof J);
     memset(P, 0, sizeof P);
@@ -52,9 +53,12 @@ static void add(problem *p, int count, const int *row, const double *E)
     {
         J[LARGEST_PADDED * i + column[i]] = 1;
         for (int j = 0; j < count; j++)
+        {
             P[LARGEST_PADDED * i + column[j]] = E[count * i + j];
+            symmetric = symmetric && E[count * i + j] == E[count * j + i];
+        }
     }
-    tg_skyline_add(&p->s, size, wide, count, J, P, LARGEST_PADDED, false);
+    tg_skyline_add(&p->s, size, wide, count, J, P, LARGEST_PADDED, symmetric);
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++)
             p->A[p->n * row[i] + row[j]] += E[count * i + j];
@@ -105,10 +109,18 @@ static void check(test_random *r, int n, double size, double coupled)
         tg_skyline_couple(&p.s, count[k], row[k]);
     }
     tg_skyline_end(&p.s);
-    tg_skyline_set_one(&p.s, coupled == 0);
+    tg_skyline_set_one(&p.s, true);
     for (int k = 0; k < elements; k++)
     {
-        random_element(r, count[k], size, coupled, E);
+        int kept = elements / 2; /* these are symmetric */
+        if (k == kept)
+        {
+            tg_skyline_keep(&p.s);
+            if (k > 0)
+                assert_true(tg_skyline_factor(&p.s));
+            tg_skyline_set_kept(&p.s, coupled == 0);
+        }
+        random_element(r, count[k], size, k < kept ? 0 : coupled, E);
         add(&p, count[k], row[k], E);
     }
     random_fill(r, x, n);

@@ -105,6 +105,82 @@ def test_chains_of_robots_grow_by_a_bounded_factor(name):
     assert max(ratios) < 1.1, sorted(ratios)[-5:]
 
 
+def heap(rng, steps=(1e-3, 2e-3, 5e-3, 1e-2)):
+    """One to four bodies of random shapes on a plane, friction 0 to 3 (the larger of two counts)."""
+    body = (
+        '<body pos="{}" euler="{}"><freejoint/><geom type="{type}" size="{}" friction="{mu:.3f}" mass="{kg}"/></body>'
+    )
+    bodies = []
+    for i in range(rng.integers(1, 5)):
+        kind, size = rng.choice(["box", "box", "capsule", "cylinder", "ellipsoid"]), rng.uniform(0.03, 0.12, 3)
+        size = size[:2] if kind in ("capsule", "cylinder") else size
+        turn, at = rng.uniform(-180, 180, 3), rng.uniform(-0.12, 0.12, 2)
+        numbers = (" ".join(f"{x:.6g}" for x in given) for given in ([*at, 0.15 + 0.17 * i], turn, size))
+        bodies.append(body.format(*numbers, type=kind, mu=rng.uniform(0, 3), kg=rng.uniform(0.2, 5)))
+    return (
+        f'<mujoco><option timestep="{rng.choice(steps)}"/><worldbody>'
+        f'<geom type="plane" size="5 5 0.1" friction="{rng.uniform(0, 3):.3f}"/>{"".join(bodies)}</worldbody></mujoco>'
+    )
+
+
+def thrown(rng, m):
+    return np.concatenate([[*rng.normal(size=2), -1, *4 * rng.normal(size=3)] for _ in range(m.nv // 6)])
+
+
+def test_chains_of_heaps_grow_by_a_bounded_factor():
+    """docs/gradients.md: per step at most 10 % more than the exact chain, or than 1."""
+    ratios = []
+    for seed in range(460, 475):
+        rng = np.random.default_rng(seed)
+        m = tg.load_string(heap(rng, (2e-3, 5e-3)))
+        v, steps = thrown(rng, m), round(0.3 / m.timestep)
+        options = {
+            "smooth_speed": rng.choice([0.01, 0.05, 0.2]),
+            "smooth_width": rng.choice([0, 1e-4, 1e-3, 1e-2]),
+            "smooth_reach": rng.choice([0, 0.1]),
+        }
+        ratios.append(growth(m, v, steps, backward="smoothed", **options) / max(1.0, growth(m, v, steps)))
+    assert max(ratios) < 1.1, sorted(ratios)[-5:]
+
+
+def gain_and_bound(m, sim, q):
+    """The largest |dv+| / |dv| of the last step, by kinetic energy, and sqrt(1 + sum of mu^2 G_tt / G_NN)."""
+    root, total, contacts = np.linalg.cholesky(m.mass_matrix(q)), 0.0, sim.info.contacts
+    mu = m.params["geom.*.friction"].reshape(m.ngeom, -1)[:, 0]
+    for one, two, point, normal in zip(contacts.geom1, contacts.geom2, contacts.point, contacts.normal, strict=True):
+        turn = [m.body_jacobian(int(m.geom_body[g]), q, frame="world") for g in (one, two)]
+        twist = turn[1] - turn[0]
+        half = np.linalg.solve(root, (twist[:3] - np.cross(point, twist[3:], axisb=0, axisc=0)).T)
+        G, across = half.T @ half, np.linalg.svd(normal[None])[2][1:]
+        total += max(mu[one], mu[two]) ** 2 * np.linalg.eigvalsh(across @ G @ across.T)[-1] / (normal @ G @ normal)
+    gain = np.linalg.norm(root.T @ (sim.jacobian().dv_dtau / m.timestep) @ root, 2)
+    return gain, np.sqrt(1 + total)
+
+
+@pytest.mark.parametrize("first", [400, 420, 440])
+def test_no_step_has_a_larger_gain_than_its_sliding_contacts(first):
+    """docs/gradients.md: friction that bears what presses it does not make a step explode, at any mu, speed, width."""
+    worst, looked = 0.0, 0
+    for seed in range(first, first + 20):
+        rng = np.random.default_rng(seed)
+        m = tg.load_string(heap(rng))
+        options = {
+            "smooth_speed": rng.choice([0.002, 0.01, 0.05, 0.2]),
+            "smooth_width": rng.choice([0, 1e-4, 1e-3, 1e-2]),
+            "smooth_reach": rng.choice([0, 0.1]),
+        }
+        sim = tg.Sim(m, backward="smoothed", **options)
+        sim.v = thrown(rng, m)
+        for step in range(round(0.6 / m.timestep)):
+            q = sim.q
+            sim.step()
+            if step % max(1, round(0.005 / m.timestep)) == 0 and len(sim.info.contacts) > 0:
+                gain, bound = gain_and_bound(m, sim, q)
+                worst, looked = max(worst, gain / bound), looked + 1
+    assert looked > 300
+    assert worst < 1.001
+
+
 def test_widths_that_grow_without_bound_are_refused():
     m = tg.load_string(BOX.format(dt=0.001, euler="0 0 0"))
     with pytest.raises(tg.Error, match="smooth_width = 1e-06 must be 0 or in"):

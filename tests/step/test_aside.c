@@ -88,8 +88,57 @@ static void test_driven_together(void **state)
     sim_close(s);
 }
 
+/* Boxes that pass each other at 10 m/s, 3 mm apart, and turn a little: they do not meet. Turning a box into the other's
+ * way, or the way into the other, they do. */
+static void test_passing(void **state)
+{
+    (void)state;
+    sim *s = sim_open("<mujoco><option timestep='0.002' gravity='0 0 0'/><worldbody>"
+                      "<body><freejoint/><geom type='box' size='0.05 0.05 0.05' mass='1'/></body>"
+                      "<body pos='0 0.103 0'><freejoint/><geom type='box' size='0.05 0.05 0.05' mass='1'/></body>"
+                      "</worldbody></mujoco>");
+    s->v[0] = 10;
+    s->v[5] = 5;
+    both b = take_both(s);
+    assert_int_equal(b.contacts[0], 0);
+    assert_int_equal(b.contacts[1], 0);
+    check_near("v+", b.v[0][0], 10, 1e-12);
+    s->v[1] = 2;
+    b = take_both(s);
+    assert_true(b.contacts[0] > 0 && b.v[0][7] > 0.1);
+    s->v[1] = 0;
+    s->v[5] = -100;
+    b = take_both(s);
+    assert_true(b.contacts[0] > 0 && b.v[0][7] > 0.1);
+    sim_close(s);
+}
+
+/* Three boxes in a row at 5 m/s, the first at 15 m/s; the gaps are 0.5 and 5 mm, at 2 ms. At v_free the last two stay
+ * apart, and are driven together: v_1 - v_2 = 0.25 m/s, v_2 - v_3 = 2.5 m/s, and the sum is 25 m/s. */
+static void test_row(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.002' gravity='0 0 0'/><worldbody>"
+        "<body><joint type='slide' axis='1 0 0'/><geom type='box' size='0.05 0.05 0.05' mass='1'/></body>"
+        "<body pos='0.1005 0 0'><joint type='slide' axis='1 0 0'/><geom type='box' size='0.05 0.05 0.05' mass='1'/>"
+        "</body><body pos='0.2055 0 0'><joint type='slide' axis='1 0 0'/>"
+        "<geom type='box' size='0.05 0.05 0.05' mass='1'/></body></worldbody></mujoco>");
+    s->v[0] = 15;
+    s->v[1] = s->v[2] = 5;
+    both b = take_both(s);
+    for (int k = 0; k < 2; k++)
+    {
+        check_near("v_1", b.v[k][0], 5 + 13 / 3.0, 1e-8);
+        check_near("v_2", b.v[k][1], 5 + 49 / 12.0, 1e-8);
+        check_near("v_3", b.v[k][2], 5 + 19 / 12.0, 1e-8);
+    }
+    sim_close(s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_step), cmocka_unit_test(test_driven_together)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_step), cmocka_unit_test(test_driven_together),
+                                       cmocka_unit_test(test_passing), cmocka_unit_test(test_row)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

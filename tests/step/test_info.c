@@ -170,9 +170,16 @@ static void test_profile(void **state)
     assert_in_range(p->costliest, 0, 1);
     assert_int_equal(p->rows, 12);
     assert_true(p->costliest_time > 0 && p->costliest_time <= p->time[TG_STEP_STAGE_SOLVE]);
+    double sum[TG_STEP_STAGES] = {0};
+    for (int k = 0; k < 20; k++, sim_step(s)) /* in one step a stage may take less than reading the clock varies by */
+        for (int i = 0; i < TG_STEP_STAGES; i++)
+        {
+            assert_true(p->time[i] >= 0 && p->time[i] < 10);
+            sum[i] += p->time[i];
+        }
     for (int i = 0; i < TG_STEP_STAGES; i++)
     {
-        assert_true(p->time[i] > 0 && p->time[i] < 10);
+        assert_true(sum[i] > 0);
         assert_string_not_equal(tg_step_stage_string((tg_step_stage)i), "unknown");
     }
     assert_string_equal(tg_step_stage_string(TG_STEP_STAGES), "unknown");

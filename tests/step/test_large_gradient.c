@@ -71,7 +71,7 @@ static void compare_island(sim *s, int index, unsigned *seed, agreement *a)
         free(owned[i]);
 }
 
-/* one island a step; redundant rows that slide are selected there and not here */
+/* one island a step; redundant rows that slide are selected, and gains bounded, there and not here */
 static void compare_step(sim *s, unsigned *seed, agreement *a)
 {
     const tg_rows *r = s->w->rows;
@@ -82,7 +82,7 @@ static void compare_step(sim *s, unsigned *seed, agreement *a)
         if (island->tree >= 0 || island->rows < 30 || !tg_island_is_dense(r, island))
             continue;
         const tg_implicit *f = &s->w->step->implicit[i];
-        if (f->turns || (f->kind != TG_GRADIENT_EXACT && tg_smooth_speed(s->w->step) == 0))
+        if (f->turns || f->bounded || (f->kind != TG_GRADIENT_EXACT && tg_smooth_speed(s->w->step) == 0))
             a->skipped++;
         else
             compare_island(s, i, seed, a);

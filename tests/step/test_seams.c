@@ -4,6 +4,8 @@
  * TANGERE_SEAMS=first:count in the environment draws other cases than those of the test (make seams). */
 #include "step_test.h"
 
+#include "tangere/algebra.h"
+
 enum
 {
     SPHERE,
@@ -32,6 +34,7 @@ typedef struct seam_case
     bool mesh_tiles, rolls;
     double speed, dt, offset; /* of the tiles' heights, m */
     double grid;              /* rad: how the tiles are turned against the path */
+    double lip;               /* m: by how much the floor of tiles is higher from half way on */
     int steps;
 } seam_case;
 
@@ -205,6 +208,9 @@ static char *scene_text(const seam_case *c, bool tiles)
         put_tiles(&w, c);
     else
         put(&w, "<geom type='box' size='20 20 0.05' pos='0 0 -0.05'/>");
+    if (tiles && c->lip > 0)
+        put(&w, "<geom type='box' size='20 20 0.05' pos='%.17g 0 %.17g'/>", 20 + 0.5 * c->speed * c->dt * c->steps,
+            c->lip - 0.05);
     put_shape(&w, c->shape);
     put(&w, "</worldbody></mujoco>");
     return w.text;
@@ -234,40 +240,146 @@ static sim *start(const seam_case *c, bool tiles)
 typedef struct gap
 {
     double speed, height, place;
-    int step; /* first at which a bound is missed, -1: none */
+    int step;    /* first at which a bound is missed, -1: none */
+    double lean; /* of the first run */
 } gap;
 
-/* Closes both. */
-static gap compare(const seam_case *c, sim *a, sim *b)
+enum
 {
-    gap g = {0, 0, 0, -1};
+    STEPS_MAX = 80
+};
+
+/* A body's place and velocity after each step. */
+typedef struct path
+{
+    double x[STEPS_MAX], y[STEPS_MAX], z[STEPS_MAX], speed[STEPS_MAX];
+    double overlap; /* m: the largest */
+    double lean;    /* the largest sine between a normal that carries a force and the floor's */
+} path;
+
+/* What is done to a run before a step, at the way s->q[0] that it has made. */
+typedef void disturbance(const seam_case *c, sim *s, int step);
+
+static double lean_of(sim *s)
+{
+    static tg_step_contact contact[SIM_CONTACTS];
+    int count = sim_contacts(s, contact);
+    double most = 0;
+    for (int i = 0; i < count; i++)
+        if (contact[i].local[0] > 0)
+            most = fmax(most, hypot(contact[i].at.normal[0], contact[i].at.normal[1]));
+    return most;
+}
+
+/* Closes s. */
+static void run(const seam_case *c, sim *s, disturbance *disturb, path *p)
+{
     for (int k = 0; k < c->steps; k++)
     {
-        sim_step(a);
-        sim_step(b);
+        if (disturb != NULL)
+            disturb(c, s, k);
+        sim_step(s);
+        p->x[k] = s->q[0];
+        p->y[k] = s->q[1];
+        p->z[k] = s->q[2];
+        p->speed[k] = hypot(s->v[0], s->v[1]);
+        p->lean = fmax(k == 0 ? 0 : p->lean, lean_of(s));
+    }
+    p->overlap = s->penetration;
+    sim_close(s);
+}
+
+/* *missed: of every step, the largest of the three up to then in parts of its bound */
+static gap compare(const seam_case *c, const path *a, const path *b, double *missed)
+{
+    gap g = {.step = -1, .lean = a->lean};
+    for (int k = 0; k < c->steps; k++)
+    {
         double way = c->speed * c->dt * (k + 1) + 0.01;
-        g.speed = fmax(g.speed, fabs(hypot(a->v[0], a->v[1]) - hypot(b->v[0], b->v[1])) / c->speed);
-        g.place = fmax(g.place, hypot(a->q[0] - b->q[0], a->q[1] - b->q[1]) / way);
-        g.height = fmax(g.height, fabs(a->q[2] - b->q[2]));
-        if (g.step < 0 && !(g.speed < 1e-3 && g.height < 1e-4 && g.place < 1e-3))
+        g.speed = fmax(g.speed, fabs(a->speed[k] - b->speed[k]) / c->speed);
+        g.place = fmax(g.place, hypot(a->x[k] - b->x[k], a->y[k] - b->y[k]) / way);
+        g.height = fmax(g.height, fabs(a->z[k] - b->z[k]));
+        missed[k] = fmax(fmax(g.speed / 1e-3, g.place / 1e-3), g.height / 1e-4);
+        if (g.step < 0 && !(missed[k] < 1))
             g.step = k;
     }
-    sim_close(a);
-    sim_close(b);
     return g;
 }
 
-/* A wheel of 64 sides falls from side to side, and what it does then may hang on less than the tiles' offsets: over one
- * box, begun 1e-6 m higher and tilted by 1e-5 rad, it takes another way, too. */
-static bool is_sensitive(const seam_case *c)
+/* ---- what hangs on less than the tiles' offsets ---- */
+
+/* What tiles that differ by offsets do to a body, without seams: at times, two in the length of a tile (which has
+ * seams in two directions) and two in a run, it comes to be higher or lower by up to 2 offsets, and tilted by as much
+ * over the least half base that it can stand on: 2 cm, of the wheel; a cart's is 12 cm. At the start it stands on one
+ * tile. Rounding is the least offset. */
+static void lay_anew(const seam_case *c, sim *s, int step)
 {
-    sim *one = start(c, false), *other = start(c, false);
-    other->q[2] += 1e-6;
-    double half = 0.5e-5, w = other->q[3], x = other->q[4], y = other->q[5], z = other->q[6];
-    const double turned[4] = {w - half * x, x + half * w, y - half * z, z + half * y}; /* q <- (1, half, 0, 0) q */
-    memcpy(other->q + 3, turned, sizeof turned);
-    gap g = compare(c, one, other);
-    return !(g.speed < 3e-4 && g.height < 3e-5 && g.place < 3e-4);
+    double size = fmax(2 * c->offset, 1e-12), tilt = step == 0 ? 0 : size / (c->shape >= CART ? 0.12 : 0.02);
+    double often = fmax(c->speed * c->dt / 0.05, 2.0 / c->steps);
+    if (step > 0 && 0.5 + 0.5 * any() > often)
+        return;
+    double turn[4], turned[4], w[3] = {tilt * any(), tilt * any(), 0};
+    s->q[2] += size * any();
+    tg_quat_exp(w, turn);
+    tg_quat_multiply(turn, s->q + 3, turned);
+    memcpy(s->q + 3, turned, sizeof turned);
+}
+
+enum
+{
+    RUNS = 40
+};
+
+/* A wheel of 64 sides falls from side to side, and a ball of 80 points from face to face; what they do then may hang
+ * on less than the tiles' offsets. Of 40 runs over one box that is laid anew by the offsets, and that over one box as
+ * it is: the largest gap between any two, up to each step, and the largest overlap. The run over tiles is nothing else
+ * than one of these where its gap to that over one box is not larger, and it does not overlap more. */
+static bool is_one_of_many(const seam_case *c, const path *tiles, const path *one, const double *missed)
+{
+    static path many[RUNS + 1];
+    double most[STEPS_MAX] = {0}, other[STEPS_MAX], overlap = one->overlap;
+    many[RUNS] = *one;
+    for (int i = 0; i < RUNS; i++)
+    {
+        sim *s = start(c, false);
+        sequence = ((uint64_t)c->seed << 32) + ((uint64_t)(i + 1) << 20);
+        run(c, s, lay_anew, &many[i]);
+        overlap = fmax(overlap, many[i].overlap);
+    }
+    for (int i = 0; i < RUNS; i++)
+        for (int j = i + 1; j <= RUNS; j++)
+        {
+            compare(c, &many[i], &many[j], other);
+            for (int k = 0; k < c->steps; k++)
+                most[k] = fmax(most[k], other[k]);
+        }
+    for (int k = 0; k < c->steps; k++)
+        if (missed[k] >= 1 && missed[k] > most[k])
+            return false;
+    return tiles->overlap <= overlap;
+}
+
+/* What leans by less than 1e-3 counts as level (collision/cover.c). */
+static const double is_level = 1e-3;
+
+typedef enum verdict
+{
+    AS_ONE_BOX,
+    NOT_JUDGED, /* differs by no more than what hangs on less than the offsets */
+    DIFFERS     /* or a contact acts that leans */
+} verdict;
+
+static verdict judge(const seam_case *c, disturbance *ghost, gap *g)
+{
+    path tiles, one;
+    double missed[STEPS_MAX];
+    sequence = (uint64_t)c->seed << 32;
+    run(c, start(c, true), ghost, &tiles);
+    run(c, start(c, false), NULL, &one);
+    *g = compare(c, &tiles, &one, missed);
+    if (g->lean > 1.01 * is_level)
+        return DIFFERS;
+    return g->step < 0 ? AS_ONE_BOX : is_one_of_many(c, &tiles, &one, missed) ? NOT_JUDGED : DIFFERS;
 }
 
 static double drawn(double low, double high)
@@ -293,41 +405,88 @@ static seam_case draw(int seed)
     c.rolls = can_roll(c.shape) && any() > -0.4;
     if (c.shape >= CART)
         c.rolls = true;
-    c.steps = (int)fmax(15, fmin(80, 3 / (c.speed * c.dt)));
+    c.steps = (int)fmax(15, fmin(STEPS_MAX, 3 / (c.speed * c.dt)));
     return c;
 }
 
-static void report(const seam_case *c, const gap *g)
+static void report(const seam_case *c, const gap *g, const char *what)
 {
-    print_message("%4d %-15s %s %s %6.3f m/s %5.2f ms offset %g grid %.2f: speed %.1e, height %.1e m, place %.1e, step "
-                  "%d of %d\n",
+    print_message("%4d %-15s %s %s %6.3f m/s %5.2f ms offset %g grid %.2f: speed %.1e, height %.1e m, place %.1e, lean "
+                  "%.1e, step %d of %d%s\n",
                   c->seed, shape_name[c->shape], c->mesh_tiles ? "mesh" : "box ", c->rolls ? "rolls " : "slides",
-                  c->speed, 1e3 * c->dt, c->offset, c->grid, g->speed, g->height, g->place, g->step, c->steps);
+                  c->speed, 1e3 * c->dt, c->offset, c->grid, g->speed, g->height, g->place, g->lean, g->step, c->steps,
+                  what);
 }
+
+/* Cases in which what is seldom was wrong: covers that are themselves covered, cylinders on both sides of a seam, faces
+ * of a ball or a wheel over a tile's corner or edge, edges that lean to the other side when they meet. */
+static const int seldom[] = {139, 477, 20894, 40134, 40400, 50632};
+
+enum
+{
+    SELDOM = sizeof seldom / sizeof *seldom
+};
 
 static void test_tiles(void **state)
 {
     (void)state;
-    int first = 0, count = 4 * SHAPES / TEST_EFFORT, missed = 0, sensitive = 0;
+    int first = 0, count = 4 * SHAPES / TEST_EFFORT, verdicts[3] = {0};
     const char *asked = getenv("TANGERE_SEAMS");
     if (asked != NULL)
         assert_int_equal(sscanf(asked, "%d:%d", &first, &count), 2);
+    else
+        count += SELDOM;
     for (int i = first; i < first + count; i++)
     {
-        seam_case c = draw(i);
-        sequence = (uint64_t)c.seed << 32;
-        gap g = compare(&c, start(&c, true), start(&c, false));
-        bool unclear = g.step >= 0 && c.shape == MESH_WHEEL && is_sensitive(&c);
-        sensitive += unclear;
-        if (g.step < 0 || unclear)
-            continue;
-        missed++;
-        report(&c, &g);
+        seam_case c = draw(asked != NULL ? i : i < SELDOM ? seldom[i] : i - SELDOM);
+        gap g;
+        verdict v = judge(&c, NULL, &g);
+        verdicts[v]++;
+        if (v == DIFFERS || (v == NOT_JUDGED && asked != NULL))
+            report(&c, &g, v == DIFFERS ? "" : ", not judged");
     }
     if (asked != NULL)
-        print_message("%d runs, %d beyond the bounds, %d not judged\n", count, missed, sensitive);
-    if (missed > 0)
-        fail_msg("%d of %d runs over tiles differ from those over one box", missed, count);
+        print_message("%d runs, %d beyond the bounds, %d not judged\n", count, verdicts[DIFFERS], verdicts[NOT_JUDGED]);
+    if (verdicts[DIFFERS] > 0)
+        fail_msg("%d of %d runs over tiles differ from those over one box", verdicts[DIFFERS], count);
+    if (verdicts[NOT_JUDGED] > (count + 49) / 50)
+        fail_msg("%d of %d runs are not judged", verdicts[NOT_JUDGED], count);
+}
+
+/* An internal edge that is met half way: it takes one part in 200 of the speed. */
+static void take_speed(const seam_case *c, sim *s, int step)
+{
+    if (step == c->steps / 2)
+        for (int i = 0; i < s->n.nv; i++)
+            s->v[i] *= 0.995;
+}
+
+/* What the comparison is for is found: a body that loses speed, and a floor that is higher from half way on, by twice
+ * what counts as level. */
+static void test_ghosts(void **state)
+{
+    (void)state;
+    int first = 0, count = 4 * SHAPES / TEST_EFFORT, found[2] = {0}; /* of runs that were asked for, one in ten */
+    const char *asked = getenv("TANGERE_SEAMS");
+    if (asked != NULL)
+        assert_int_equal(sscanf(asked, "%d:%d", &first, &count), 2);
+    int every = asked != NULL ? 10 : 1;
+    count /= every;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < 2; k++)
+        {
+            seam_case c = draw(first + every * i);
+            gap g;
+            c.lip = k == 0 ? 0 : 2e-4;
+            verdict v = judge(&c, k == 0 ? take_speed : NULL, &g);
+            found[k] += v == DIFFERS;
+            if (asked != NULL && v != DIFFERS)
+                report(&c, &g, k == 0 ? ", loses speed and is not found" : ", lip that is not found");
+        }
+    if (asked != NULL)
+        print_message("found of %d: %d that lose speed, %d that meet a lip\n", count, found[0], found[1]);
+    for (int k = 0; k < 2; k++)
+        check_below("planted and not found", count - found[k], 0.02 * count + 1);
 }
 
 /* ---- what is really there ---- */
@@ -468,10 +627,8 @@ static void test_derivatives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_step_stops),
-        cmocka_unit_test(test_step_lifts),
-        cmocka_unit_test(test_derivatives),
+        cmocka_unit_test(test_tiles),      cmocka_unit_test(test_ghosts),      cmocka_unit_test(test_step_stops),
+        cmocka_unit_test(test_step_lifts), cmocka_unit_test(test_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
