@@ -89,7 +89,7 @@ static double push_work(sim *s)
 void sim_step(sim *s)
 {
     tg_state state = {s->q, s->v, s->act, &s->cache};
-    tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench};
+    tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench, .contacts = s->contacts};
     double before = sim_energy(s);
     if (tg_step(s->m, s->w, &s->options, &state, &control, &state, &s->info) != TG_OK)
         fail_msg("%s", tg_work_message(s->w));

@@ -12,7 +12,8 @@ typedef struct sim
     tg_sizes n;
     tg_options options; /* energy is on */
     double *q, *v, *act;
-    double *u, *tau, *wrench; /* of the next step, zero at the start */
+    double *u, *tau, *wrench;          /* of the next step, zero at the start */
+    const tg_given_contacts *contacts; /* of the next step; NULL (at the start): it finds them itself */
     tg_cache cache;
     tg_info info; /* of the last step */
 
