@@ -25,9 +25,10 @@ void tg_profile_begin(tg_work *w)
     w->step->profile = (tg_profile){.costliest = -1};
     if (!w->step->options.profile)
         return;
+    /* the less of two readings: the first after a pause may take ten times as long */
     double first = tg_clock(), second = tg_clock();
     w->step->lap = tg_clock();
-    w->step->reading = fmin(second - first, w->step->lap - second); /* the first after a pause may take ten times as long */
+    w->step->reading = fmin(second - first, w->step->lap - second);
 }
 
 void tg_profile_stage(tg_work *w, tg_step_stage stage)
