@@ -27,9 +27,6 @@
  * Below this angle (rad), and without stiff springs, there is nothing to look for. */
 static const double small_turn = 0.25;
 
-/* Beyond this one (rad), explicit bias forces make T grow from step to step, and none need create half of it. */
-static const double large_turn = 1;
-
 static const double share = 0.5; /* of the kinetic energy */
 
 /* Where dt is too long for its springs and dampers (stability.c), what moves with them grows from step to step, whether
@@ -65,7 +62,8 @@ static double twice_kinetic(const tg_model *m, tg_work *w, const double *v)
     return sum;
 }
 
-/* The kinematics are those of the end of the step. */
+/* Where a body turns by more than 1 rad, explicit bias forces make T grow from step to step, and none need create half
+ * of it. The kinematics are those of the end of the step. */
 static bool turns_too_far(const tg_model *m, tg_work *w)
 {
     double most = 0;
@@ -75,7 +73,7 @@ static bool turns_too_far(const tg_model *m, tg_work *w)
         v4 omega = spatial_load(w->Y + SPATIAL_SIZE * i).ang;
         most = tg_larger(most, v4_dot(omega, omega));
     }
-    return sqrt(most) * w->step->options.dt > large_turn;
+    return sqrt(most) * w->step->options.dt > 1;
 }
 
 /* Whether springs and dampers may have created so much energy. Springs K create at most dt^2/2 v+ . K v+. Dampers D act

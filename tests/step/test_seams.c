@@ -410,7 +410,8 @@ static bool is_one_of_many(const seam_case *c, const path *tiles, const path *on
 }
 
 /* What leans by less than 1e-3 counts as level (collision/cover.c). And an edge that is higher by two offsets h meets
- * what is round where its normal leans by sqrt(2 h / r), r: the radius of curvature there, the least over directions. */
+ * what is round where its normal leans by sqrt(2 h / r), r: the radius of curvature there, the least of any direction.
+ */
 static double level_of(const seam_case *c)
 {
     static const double round[SHAPES] = {
