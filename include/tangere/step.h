@@ -194,8 +194,9 @@ typedef enum tg_step_status
 {
     TG_STEP_SOLVED,  /* every island has residual <= tolerance */
     TG_STEP_PARTIAL, /* some island does not: its best iterate is used, with its residual */
-    /* the step created more than half of its kinetic energy (tg_info.balance), whatever its residual: dt is too long
-     * for its springs or rotations. The state after the step is still returned */
+    /* the step created more than half of its kinetic energy (tg_info.balance), or a tenth where a body turns by more
+     * than 1 rad, whatever its residual: dt is too long for its springs or rotations. The state after the step is still
+     * returned */
     TG_STEP_UNSTABLE,
     TG_STEP_STATUSES
 } tg_step_status;

@@ -35,7 +35,7 @@ static v4 rim_radial(const tg_piece *p, v4 d)
 {
     v4 radial = d - p->axis * v4_splat(v4_dot(d, p->axis));
     double length2 = v4_dot(radial, radial);
-    return length2 > 1e-24 ? radial * v4_splat(1 / sqrt(length2)) : tg_orthogonal(p->axis);
+    return length2 > 1e-24 ? tg_unit_across(radial, p->axis, sqrt(length2)) : tg_orthogonal(p->axis);
 }
 
 /* the support point along the unit vector d, and how the surface looks there */

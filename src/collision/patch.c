@@ -213,7 +213,7 @@ static void cylinder_over(const over *o)
     double tilt = sqrt(v4_dot(radial, radial));
     bool tilted = tilt >= STANDING;
     if (tilted)
-        cylinder_line_over(o, radial * v4_splat(1 / tilt));
+        cylinder_line_over(o, tg_unit_across(radial, axis, tilt));
     tg_region face;
     if (fabs(along) < FACING || !tg_region_towards(p, -n, &face))
         return;

@@ -11,6 +11,14 @@ static inline v4 tg_unit(v4 x)
     return x * v4_splat(1 / __builtin_sqrt(v4_dot(x, x)));
 }
 
+/* The unit vector of `across`, the part of a unit vector that is orthogonal to the unit vector axis, computed as a
+ * difference: its rounding along the axis, 1e-16, is enlarged by 1 / length, and taken out. */
+static inline v4 tg_unit_across(v4 across, v4 axis, double length)
+{
+    v4 unit = across * v4_splat(1 / length);
+    return unit - axis * v4_splat(v4_dot(axis, unit));
+}
+
 /* any unit vector orthogonal to the unit vector n */
 static inline v4 tg_orthogonal(v4 n)
 {

@@ -129,8 +129,9 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_a
     return tg_redundant_build(f, mode, (tg_redundant_request){selected, asked.attempt, asked.use}, arena, regular);
 }
 
-/* Where held rows brace each other, dry friction gives way, if the other rows determine the derivative. What was found
- * about the braces is kept. */
+/* Where held rows brace each other, dry friction gives way, if the other rows determine the derivative. It counts as at
+ * its bound, held by the others, in what follows: if these bear it whichever way it acts, it slips on both sides
+ * (implicit_ties.c), and nothing is braced but what else there is. Limits that give way are among that. */
 static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, request asked, tg_arena *arena, size_t taken,
                            tg_block_mode *yielding)
 {
@@ -151,7 +152,10 @@ static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, request as
         fits = build(f, mode, asked, arena, &regular);
     }
     f->conflict = conflict;
-    return fits;
+    for (int b = 0; b < f->island->blocks; b++)
+        if (!f->yields || f->island->block[b].kind == TG_BLOCK_LIMIT)
+            yielding[b] = mode[b];
+    return fits && (!f->yields || tg_find_braces_of(f, yielding, arena));
 }
 
 /* Contacts that creep are tried as such first. */
@@ -182,7 +186,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     else
         mode = creeping;
     fits = fits && (!regular || build_yielding(out, mode, asked, arena, taken, yielding));
-    if (!fits || !tg_find_ties(out, mode, arena))
+    if (!fits || !tg_find_ties(out, out->yields ? yielding : mode, arena))
         return refuse(island->rows, mark, arena, error);
     if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields || out->sigma != sigma)
         out->margin = margin_of(out, mode); /* which blocks are open depends on the form */

@@ -127,20 +127,20 @@ static bool are_braced(tg_solve_work *w, int rank, tg_phase *phase)
 
 void tg_find_braces(tg_implicit *f, tg_solve_work *w)
 {
-    if (f->yields)
+    if (f->yields) /* tg_find_braces_of: with limits that give way */
         return;
     f->braced = f->rank < f->held && are_braced(w, f->rank, (tg_phase *)w->active);
     if (f->braced)
         find_brace(f, f->work);
 }
 
-/* ---- laws of cone_law.h ---- */
+/* ---- of any modes, and laws of cone_law.h ---- */
 
 /* what slides holds its normal under a law with the shift, and no row by itself under the convex one */
 void tg_law_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w)
 {
     tg_redundant_phases(f, mode, w, w->left_out);
-    for (int c = 0; c < w->cones.blocks && !f->law->shift; c++)
+    for (int c = 0; c < w->cones.blocks && f->law != NULL && !f->law->shift; c++)
         if (w->state[c].phase == TG_PHASE_SLIDE && w->cones.block[c].kind == TG_CONE_UNIT)
             w->state[c].phase = TG_PHASE_BREAK;
 }
@@ -163,7 +163,7 @@ static void add_idle(tg_implicit *f, const tg_block_mode *mode)
     }
 }
 
-bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
+bool tg_find_braces_of(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
 {
     size_t kept = tg_arena_mark(arena);
     tg_solve_work w = {.island = f->island};
@@ -189,7 +189,14 @@ bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *are
         for (int i = 0; i < w.held.count; i++)
             f->brace[w.cones.source[w.held.row[i]]] = w.rhs[i] * inverse;
     }
-    add_idle(f, mode);
     tg_arena_release(arena, kept);
     return true;
+}
+
+bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
+{
+    bool fits = tg_find_braces_of(f, mode, arena);
+    if (fits)
+        add_idle(f, mode);
+    return fits;
 }

@@ -125,7 +125,10 @@ bool tg_orthogonal_factor(tg_implicit *f, double worst, bool all, double *extra,
 /* Fills f->braced and f->brace; w: cones and phases of the solution, with the held rows of these phases. Changes w. */
 void tg_find_braces(tg_implicit *f, tg_solve_work *w);
 
-/* The same for a law of cone_law.h; false when the arena is too small. */
+/* The same of these modes, also under a law of cone_law.h; false when the arena is too small. */
+bool tg_find_braces_of(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
+
+/* And with what slides along what cannot move, under such a law. */
 bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
 
 /* Cones, solution and phases of these modes under such a law into w. */

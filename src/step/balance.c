@@ -31,7 +31,7 @@ static const double share = 0.5; /* of the kinetic energy */
 
 /* Where dt is too long for its springs and dampers (stability.c), what moves with them grows from step to step, whether
  * or not this one happened to lose energy: in collisions, or as bodies turn. A tenth of the motion is more than what
- * any other cause leaves there. */
+ * any other cause leaves there, or where dt is too long for how bodies turn. */
 static const double moving = 0.1;
 
 static bool turns_far(const tg_model *m, const tg_step_work *s)
@@ -60,6 +60,20 @@ static double twice_kinetic(const tg_model *m, tg_work *w, const double *v)
         sum += spatial_dot(V, inertia_mul(inertia_load(w->inertia + INERTIA_SIZE * i), V));
     }
     return sum;
+}
+
+/* Where a body turns by more than 1 rad, explicit bias forces make T grow from step to step, and none need create half
+ * of it. The kinematics are those of the end of the step. */
+static bool turns_too_far(const tg_model *m, tg_work *w)
+{
+    double most = 0;
+    tg_node_twists(m, w, w->step->v_next, w->Y);
+    for (int i = 1; i < m->nnode; i++)
+    {
+        v4 omega = spatial_load(w->Y + SPATIAL_SIZE * i).ang;
+        most = tg_larger(most, v4_dot(omega, omega));
+    }
+    return sqrt(most) * w->step->options.dt > 1;
 }
 
 /* Whether springs and dampers may have created so much energy. Springs K create at most dt^2/2 v+ . K v+. Dampers D act
@@ -148,8 +162,8 @@ tg_status tg_step_balance(const tg_model *m, tg_work *w)
     double gain = s->info.kinetic + s->info.potential - kinetic - potential - given;
     s->info.balance = gain - taken;
     bool grows = s->too_long && tg_stiff_motion(m, w, s->v_next) > moving * 2 * s->info.kinetic;
-    if ((grows && s->info.kinetic > least(m, w)) ||
-        (gain > share * fmax(kinetic, s->info.kinetic) && gain > least(m, w)))
+    double created = (turns_too_far(m, w) ? moving : share) * fmax(kinetic, s->info.kinetic);
+    if ((grows && s->info.kinetic > least(m, w)) || (gain > created && gain > least(m, w)))
         s->info.status = TG_STEP_UNSTABLE;
     return TG_OK;
 }

@@ -102,6 +102,31 @@ static void test_small_tilts(void **state)
         }
 }
 
+/* Nearly standing and just in touch, on a face of a mesh: its height is known to rounding, whatever the tilt, and no
+ * better normal is looked for, at which there would be one vertex instead of the patch. */
+static void test_nearly_standing(void **state)
+{
+    test_random r = {71};
+    (void)state;
+    for (int k = 0; k < 2000; k++)
+    {
+        tg_placed on = box(random_unit(&r), random_unit(&r), -0.05, 0.05, 0.05, 0.05);
+        double turn = random_unit(&r), heading = k % 2 == 0 ? turn : 3 * random_unit(&r);
+        mat3 R = tilted(upright, pow(10, -4 + random_unit(&r)), heading);
+        tg_query q = {.reach = 0.001};
+        on.type = TG_GEOM_MESH;
+        on.R = mat3_from_quat((double[]){cos(0.5 * turn), 0, 0, sin(0.5 * turn)});
+        q.shape[0] = on;
+        double x = on.x[0] + 0.03 * random_unit(&r), y = on.x[1] + 0.03 * random_unit(&r);
+        q.shape[1] = cylinder(R, x, y, 0.0303, 0.04, 0.03);
+        double distance = (k % 3 - 1) * pow(10, -12 + 2 * random_unit(&r));
+        move_to_distance(&q, distance);
+        tg_patch patch = collide(q.shape[0], q.shape[1], q.reach);
+        assert_true(patch.count >= 3 && deepest_of(&patch)->margin >= 0);
+        assert_near(deepest_of(&patch)->distance, distance, 1e-15);
+    }
+}
+
 /* Hanging over an edge of the face: crossings of rim and edge take the place of what is outside. */
 static void test_overhang(void **state)
 {
@@ -295,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_standing),
         cmocka_unit_test(test_small_tilts),
+        cmocka_unit_test(test_nearly_standing),
         cmocka_unit_test(test_overhang),
         cmocka_unit_test(test_box_on_cap),
         cmocka_unit_test(test_stacked_cylinders),

@@ -86,19 +86,24 @@ static double push_work(sim *s)
     return sum;
 }
 
-void sim_step(sim *s)
+void sim_try_step(sim *s)
 {
     tg_state state = {s->q, s->v, s->act, &s->cache};
     tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench, .contacts = s->contacts};
     double before = sim_energy(s);
     if (tg_step(s->m, s->w, &s->options, &state, &control, &state, &s->info) != TG_OK)
         fail_msg("%s", tg_work_message(s->w));
-    if (s->info.status != TG_STEP_SOLVED)
-        fail_msg("%s: residual %g", tg_step_status_string(s->info.status), s->info.residual);
     s->residual = fmax(s->residual, s->info.residual);
     s->penetration = fmax(s->penetration, s->info.penetration);
     s->excess = fmax(s->excess, s->info.work - (s->info.contacts > 0 ? push_work(s) : 0));
     s->growth = fmax(s->growth, s->info.kinetic + s->info.potential - before);
+}
+
+void sim_step(sim *s)
+{
+    sim_try_step(s);
+    if (s->info.status != TG_STEP_SOLVED)
+        fail_msg("%s: residual %g", tg_step_status_string(s->info.status), s->info.residual);
 }
 
 void sim_run(sim *s, int steps)

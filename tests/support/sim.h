@@ -36,6 +36,9 @@ void sim_reset(sim *s);
 void sim_step(sim *s);
 void sim_run(sim *s, int steps);
 
+/* One step, whatever its status in s->info. */
+void sim_try_step(sim *s);
+
 /* kinetic plus potential energy of the state */
 double sim_energy(sim *s);
 
