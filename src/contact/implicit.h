@@ -95,6 +95,7 @@ typedef struct tg_implicit
     double *B;           /* redundant: unknowns x rows: equations of velocities */
     double *C;           /* redundant: unknowns x rows: impulses of every unknown */
     double *turn;        /* redundant: held x rows: impulses that follow a change of z */
+    double *speed;       /* large: by which rows are smoothed; NULL: they are not */
     const double *total; /* Lbar + G z of the last transpose, by the caller; NULL: from G */
 } tg_implicit;
 

@@ -35,6 +35,7 @@ size_t tg_implicit_large_bytes(int rows)
 {
     tg_arena count = {0};
     TG_TAKE(&count, bool, rows, "implicit: sliding blocks");
+    TG_TAKE(&count, double, rows, "implicit: speeds");
     return count.used;
 }
 
@@ -90,13 +91,18 @@ static void classify(const tg_large *p)
     }
 }
 
-/* E_s^T (E_x + E_s soft)^-T of the law that is smoothed by a speed, whose gain is not bounded here */
-static void fill_smoothed(const tg_large *p, tg_large_block *b, double speed)
+/* E_s^T (E_x + E_s soft)^-T of the law that is smoothed by a speed, whose gain is not bounded here. A contact along
+ * whose normal nothing can move carries nothing, as with matrices (cone.c): 1 / G_NN would be its stiffness. */
+static void fill_smoothed(const tg_large *p, tg_large_block *b, double fixed, double speed)
 {
     double slide[TG_CONE_MAX];
     tg_block_equations law = tg_smoothed_law_of(&b->cone, p->x, p->s, speed, 1, slide);
     double A[TG_CONE_MAX * TG_CONE_MAX], X[TG_CONE_MAX * TG_CONE_MAX], *N = p->N + b->matrix;
     int dim = b->cone.dim, pivot[TG_CONE_MAX];
+    b->state.phase = TG_PHASE_SLIDE;
+    memset(N, 0, sizeof(double) * (size_t)(dim * dim));
+    if (!(p->G[b->matrix] > fixed))
+        return;
     for (int i = 0; i < dim; i++)
         for (int j = 0; j < dim; j++)
         {
@@ -108,15 +114,15 @@ static void fill_smoothed(const tg_large *p, tg_large_block *b, double speed)
     for (int i = 0; i < dim; i++)
         for (int j = 0; j < dim; j++)
             N[dim * i + j] = X[dim * j + i];
-    b->state.phase = TG_PHASE_SLIDE;
 }
 
-static bool fill_matrices(tg_large *p, double speed, double give)
+/* speed: of the rows of the island; NULL: it is not smoothed */
+static bool fill_matrices(tg_large *p, const double *speed, double give)
 {
     double fixed = fixed_row(p);
     for (int k = 0; k < p->nblock; k++)
-        if (speed > 0 && p->block[k].cone.kind != TG_CONE_FREE)
-            fill_smoothed(p, &p->block[k], speed);
+        if (speed != NULL && p->block[k].cone.kind != TG_CONE_FREE)
+            fill_smoothed(p, &p->block[k], fixed, speed[p->block[k].constraint->row - p->island->row]);
         else
             fill_transpose(p, &p->block[k], fixed, give);
     return tg_large_factor(p);
@@ -149,7 +155,7 @@ static bool any_slides(const tg_large *p)
     return false;
 }
 
-static tg_status factor(const tg_model *m, tg_work *w, int island, double speed)
+static tg_status factor(const tg_model *m, tg_work *w, int island, const double *speed)
 {
     tg_rows *r = w->rows;
     tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
@@ -169,7 +175,7 @@ static tg_status factor(const tg_model *m, tg_work *w, int island, double speed)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of an island with %d rows: its factors need more room",
                        r->island[island].rows);
     bool solved = true;
-    if (speed == 0 && any_slides(p))
+    if (speed == NULL && any_slides(p))
         all->refinements = count_refinements(p, &solved);
     if (!solved && fill_matrices(p, speed, TG_SOFT))
         all->refinements = count_refinements(p, &solved);
@@ -198,8 +204,8 @@ static bool has_sliders(const tg_rows *r, bool smoothed, bool *slides)
     return any;
 }
 
-tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, double speed,
-                            tg_arena *arena, tg_implicit *out)
+tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem,
+                            const double *speed, tg_arena *arena, tg_implicit *out)
 {
     const tg_rows *r = w->rows;
     const tg_rows_island *i = &r->island[island];
@@ -211,12 +217,16 @@ tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_
                          .condition = 1};
     TG_TRY(factor(m, w, island, speed));
     out->slides = TG_TAKE(arena, bool, i->blocks, "implicit: sliding blocks");
+    if (speed != NULL)
+        out->speed = TG_TAKE(arena, double, i->rows, "implicit: speeds");
     if (arena->failed)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of an island with %d rows: no room for its blocks",
                        i->rows);
+    if (speed != NULL)
+        memcpy(out->speed, speed, sizeof(double) * (size_t)i->rows);
     for (int b = i->block; b < i->block + i->blocks; b++)
         out->margin = tg_smaller(r->mode[b].margin, out->margin);
-    out->kind = has_sliders(r, speed > 0, out->slides) || speed > 0 ? TG_GRADIENT_REGULARISED
+    out->kind = has_sliders(r, speed != NULL, out->slides) || speed != NULL ? TG_GRADIENT_REGULARISED
                 : out->margin < TG_AT_SWITCH                        ? TG_GRADIENT_ONE_SIDED
                                                                     : TG_GRADIENT_EXACT;
     return TG_OK;
@@ -384,16 +394,16 @@ static int count_refinements(tg_large *p, bool *solved)
     return count;
 }
 
-tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, double speed, const double *Lbar,
-                                      const double *v_0, bool more, double *z)
+tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, const tg_implicit *f,
+                                      const double *Lbar, const double *v_0, bool more, double *z)
 {
     tg_rows *r = w->rows;
     if (r->large_factors != island)
-        TG_TRY(factor(m, w, island, speed));
+        TG_TRY(factor(m, w, island, f->speed));
     tg_large *p = system_of(r);
     double size = load(p, Lbar, v_0, more), left;
     int count = refinements_of(r);
-    refine(p, size, speed > 0, count > 0 ? count : REFINEMENTS, count > 0, &left);
+    refine(p, size, f->speed != NULL, count > 0 ? count : REFINEMENTS, count > 0, &left);
     memset(z, 0, sizeof(double) * (size_t)p->island->rows);
     for (int k = 0; k < p->nblock; k++)
     {

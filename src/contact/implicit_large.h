@@ -10,12 +10,13 @@ size_t tg_implicit_large_bytes(int rows);
 
 /* Factors the equations of an island at its solution into the memory of large solves, which holds one island at a time.
  * Where nothing slides v+ is the same for every solution; else it is labelled regularised, since no solution was
- * selected. speed > 0: of the law smoothed by it. */
-tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, double speed,
+ * selected. speed: of every row, by which the law is smoothed (NULL: it is not). */
+tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, const double *speed,
                             tg_arena *arena, tg_implicit *out);
 
-/* z = D^T Lbar (implicit.h), rows of the island. Lbar = J v_0, v_0 (nv); more: and something else. */
-tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, double speed, const double *Lbar,
-                                      const double *v_0, bool more, double *z);
+/* z = D^T Lbar (implicit.h), rows of the island; f: what tg_implicit_large filled. Lbar = J v_0, v_0 (nv); more: and
+ * something else. */
+tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, const tg_implicit *f,
+                                      const double *Lbar, const double *v_0, bool more, double *z);
 
 #endif

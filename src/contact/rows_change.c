@@ -13,6 +13,7 @@
 #include "collision/polytope.h"
 #include "contact/collide.h"
 #include "dynamics/tendon.h"
+#include "model/params.h"
 #include "tangere/algebra.h"
 
 typedef struct forward
@@ -25,6 +26,7 @@ typedef struct forward
     const tg_constraint *c;
     int block;
     bool own; /* numbers of geoms and their pairs change */
+    int geom; /* of this one alone; -1: of any */
 } forward;
 
 /* how a frame moves */
@@ -235,7 +237,8 @@ static bool is_untouched(const forward *x, const tg_touch *t)
 {
     const tg_change *c = x->d->c;
     bool still = !c->moves || (c->still[t->bond.body[0]] && c->still[t->bond.body[1]]);
-    return still && !x->own && c->dt == 0 && t->law.given == NULL;
+    bool own = x->own && (x->geom < 0 || x->geom == t->pair.first || x->geom == t->pair.second);
+    return still && !own && c->dt == 0 && t->law.given == NULL;
 }
 
 static void contact_change(const forward *x)
@@ -501,6 +504,7 @@ void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_ro
     const tg_param_offsets *at = &m->offset;
     bool own = tg_changes(d->c, at->geom_pos, at->site_pos - at->geom_pos) ||
                tg_changes(d->c, at->pair_friction, at->gravity_ - at->pair_friction);
+    int geom = own && d->c->range.last == d->c->range.first + 1 ? tg_geom_of_param(m, d->c->range.first) : -1;
     memset(d->sigma, 0, sizeof(double) * (size_t)r->nrow);
     memset(d->mu, 0, sizeof(double) * TG_AXES * (size_t)r->nblock);
     memset(d->bound, 0, sizeof(double) * (size_t)r->nblock);
@@ -509,7 +513,7 @@ void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_ro
     for (int i = 0; i < r->nisland; i++)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
         {
-            forward x = {m, w, q, d, &r->island[i], &r->constraint[r->order[b]], b, own};
+            forward x = {m, w, q, d, &r->island[i], &r->constraint[r->order[b]], b, own, geom};
             constraint_change(&x);
         }
 }
@@ -522,7 +526,7 @@ void tg_loops_changes(const tg_model *m, tg_work *w, const double *q, const tg_r
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
-        forward x = {m, w, q, d, island, c, b, false};
+        forward x = {m, w, q, d, island, c, b, false, -1};
         if (c->source == TG_SOURCE_EQUALITY && island->redundant > 0)
             equality_change(&x);
     }

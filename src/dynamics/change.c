@@ -383,23 +383,38 @@ static void inertia_change(const tg_model *m, const tg_work *w, tg_change *c, in
     add_force(c, m->body_node[body], inertial_force(I, b.V, b.A));
 }
 
-/* what moves with the body turns with it, Z x* F; beyond that V and A change by dV - Z x V, dA - Z x A */
-static void displaced_force(const tg_model *m, const tg_work *w, tg_change *c, int body)
+/* What moves with a body turns with it, Z x* F; beyond that V and A change by dV - Z x V, dA - Z x A. */
+static spatial displaced_force(inertia I, spatial V, spatial A, spatial Z, spatial dV, spatial dA)
+{
+    spatial h = inertia_mul(I, V), F = spatial_add(inertia_mul(I, A), force_cross(V, h));
+    dV = spatial_sub(dV, motion_cross(Z, V));
+    dA = spatial_sub(dA, motion_cross(Z, A));
+    spatial moved = spatial_add(force_cross(Z, F), inertia_mul(I, dA));
+    return spatial_add(moved, spatial_add(force_cross(dV, h), force_cross(V, inertia_mul(I, dV))));
+}
+
+/* all that hangs on a node, as displaced as the body whose joint it is */
+static void displaced_node(const tg_model *m, const tg_work *w, tg_change *c, int node)
+{
+    if (!m->node_massive[node] || c->still_node[node])
+        return;
+    inertia I = inertia_load(w->inertia + INERTIA_SIZE * node);
+    spatial V = load(w->V, node), A = load(w->A, node), Z = load(c->Z, m->node_body[node]);
+    add_force(c, node, displaced_force(I, V, A, Z, load(c->dV, node), load(c->dA, node)));
+}
+
+/* a body without joints that is displaced in its node */
+static void displaced_body(const tg_model *m, const tg_work *w, tg_change *c, int body)
 {
     int node = m->body_node[body];
-    const double *mass = TG_PARAM(w->params, body_mass) + body, *Ic = TG_PARAM(w->params, body_inertia) + 6 * body;
     double full[MAT3_SIZE] __attribute__((aligned(32)));
-    if (!m->node_massive[node] || c->still[body])
+    spatial none = spatial_zero(), Z = spatial_sub(load(c->Z, body), load(c->Z, m->node_body[node]));
+    if (spatial_dot(Z, Z) == 0)
         return;
     body_motion b = motion_of(m, w, body);
-    full_matrix(Ic, full);
-    inertia I = inertia_make(*mass, b.c, b.R, full);
-    spatial Z = load(c->Z, body), h = inertia_mul(I, b.V);
-    spatial dV = spatial_sub(load(c->dV, node), motion_cross(Z, b.V));
-    spatial dA = spatial_sub(load(c->dA, node), motion_cross(Z, b.A));
-    spatial dF = spatial_add(force_cross(Z, inertial_force(I, b.V, b.A)), inertia_mul(I, dA));
-    dF = spatial_add(dF, spatial_add(force_cross(dV, h), force_cross(b.V, inertia_mul(I, dV))));
-    add_force(c, node, dF);
+    full_matrix(TG_PARAM(w->params, body_inertia) + 6 * body, full);
+    inertia I = inertia_make(TG_PARAM(w->params, body_mass)[body], b.c, b.R, full);
+    add_force(c, node, displaced_force(I, b.V, b.A, Z, none, none));
 }
 
 /* A_i = A_l + V_l x s + J a, s = V_i - V_l */
@@ -442,9 +457,11 @@ void tg_change_inertial(const tg_model *m, const tg_work *w, tg_change *c, const
             continue;
         if (own)
             inertia_change(m, w, c, body);
-        if (c->moves)
-            displaced_force(m, w, c, body);
+        if (c->moves && m->body_njoint[body] == 0)
+            displaced_body(m, w, c, body);
     }
+    for (int i = 1; i < m->nnode && c->moves; i++)
+        displaced_node(m, w, c, i);
     if (tg_changes(c, m->offset.gravity_, 3))
         gravity_change(m, w, c);
     for (int k = 0; k < m->nv && tg_changes(c, m->offset.joint_armature, m->njoint); k++)

@@ -188,6 +188,12 @@ static int slice_at(const tg_model *m, int offset)
     return low;
 }
 
+int tg_geom_of_param(const tg_model *m, int offset)
+{
+    const tg_param_slice *s = &m->slice[slice_at(m, offset)];
+    return s->element == TG_GEOM ? s->index : -1;
+}
+
 tg_status tg_param_name(const tg_model *m, int offset, bool whole, char *name, size_t size, tg_error *error)
 {
     if (m == NULL || name == NULL)

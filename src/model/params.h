@@ -62,6 +62,9 @@ void tg_params_slices(tg_model *m);
 /* The slice of element index of field. */
 int tg_param_slice_of(const tg_model *m, tg_field field, int index);
 
+/* The geom that number offset of the vector belongs to; -1: it is not a geom's. */
+int tg_geom_of_param(const tg_model *m, int offset);
+
 /* Places params and its arrays in the arena; NULL while the arena counts. */
 tg_params *tg_params_place(tg_arena *arena, const tg_model *m);
 

@@ -142,29 +142,44 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
     return largest > TG_NO_CHANGE || rank_changes(m, w, z) > TG_NO_CHANGE;
 }
 
-/* The change of z . (J x + b) along one parameter; w->Y: the twists of x; sigma: rows. */
-static double disagreement_along(const tg_model *m, tg_work *w, const double *z, const double *x, int param,
-                                 double *sigma)
+/* A change along one parameter: displacements, and the twists of v. */
+static void begin_along(const tg_model *m, tg_work *w, int param)
+{
+    tg_step_work *s = w->step;
+    s->unit_param[param] = 1;
+    s->change.dt = 0;
+    tg_change_begin(m, w, &s->change, s->unit_param, (tg_param_range){param, param + 1}, s->q);
+    tg_given_changes(w->rows, NULL);
+    tg_change_twists(m, &s->change, s->v, s->change.dV);
+}
+
+static void end_along(tg_work *w, int param)
+{
+    w->step->unit_param[param] = 0;
+}
+
+/* sigma (rows): the change of J x + b there; w->Y: the twists of x. y: NULL, or other velocities, and turn (rows) the
+ * change of J y. */
+static void rows_along(const tg_model *m, tg_work *w, const double *x, double *sigma, const double *y, double *turn)
 {
     tg_step_work *s = w->step;
     tg_change *c = &s->change;
-    const tg_rows *r = w->rows;
-    s->unit_param[param] = 1;
-    c->dt = 0;
-    tg_change_begin(m, w, c, s->unit_param, (tg_param_range){param, param + 1}, s->q);
-    tg_given_changes(w->rows, NULL);
-    tg_change_twists(m, c, x, c->dN);
-    tg_change_twists(m, c, s->v, c->dV);
     tg_rows_change d = {.c = c,
                         .next = {x, w->Y, c->dN},
                         .start = {s->v, w->V, c->dV},
+                        .spread = {y, c->dA, c->dP}, /* forces are not asked for: dA is free */
                         .sigma = sigma,
+                        .turn = turn,
                         .mu = s->block_gradient,
-                        .bound = s->block_gradient + TG_AXES * r->nblock,
+                        .bound = s->block_gradient + TG_AXES * w->rows->nblock,
                         .settings = &s->settings};
+    tg_change_twists(m, c, x, c->dN);
+    if (y != NULL)
+    {
+        tg_node_twists(m, w, y, c->dA);
+        tg_change_twists(m, c, y, c->dP);
+    }
     tg_rows_changes(m, w, s->q, &d);
-    s->unit_param[param] = 0;
-    return v4_dot_of(r->nrow, z, sigma);
 }
 
 /* One or two parameters are asked one by one, more by one sweep for all of the model. */
@@ -182,7 +197,12 @@ bool tg_braces_params(const tg_model *m, tg_work *w, const int *index, int count
     else
         tg_node_twists(m, w, s->v_next, w->Y);
     for (int i = 0; i < count && !s->braces_known; i++)
-        s->disagreement[index[i]] = disagreement_along(m, w, z, s->v_next, index[i], scratch);
+    {
+        begin_along(m, w, index[i]);
+        rows_along(m, w, s->v_next, scratch, NULL, NULL);
+        s->disagreement[index[i]] = v4_dot_of(w->rows->nrow, z, scratch);
+        end_along(w, index[i]);
+    }
     return true;
 }
 
@@ -352,37 +372,47 @@ bool tg_param_places(const tg_model *m, int param)
            (param >= at->geom_pos && param < at->geom_friction) || (param >= at->hfield_size && param < at->gravity_);
 }
 
-/* The fastest of these rows as a parameter tilts them, at velocities x. */
-static double fixed_slip(const tg_model *m, tg_work *w, const double *x, int param, double *apart)
+/* the largest of these rows (z is not zero) */
+static double fastest(int rows, const double *z, const double *moved)
 {
-    double *z = w->step->row_gradient, *moved = z + w->rows->capacity.rows, slip = 0;
-    tg_node_twists(m, w, x, w->Y);
-    *apart = disagreement_along(m, w, z, x, param, moved);
-    for (int i = 0; i < w->rows->nrow; i++)
+    double slip = 0;
+    for (int i = 0; i < rows; i++)
         slip = z[i] != 0 ? tg_larger(slip, fabs(moved[i])) : slip;
     return slip;
 }
 
 /* Most parameters tilt none of these rows, at any velocities: random ones tell. Slips count beside the slopes of v+ by
  * gaps, 1 / dt, as those of patches do that still turn (derivative.c). */
-bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
+static bool fixed_rows_tilt(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
-    size_t rows = (size_t)w->rows->capacity.rows;
-    double *y = s->cotangent, *any = y + m->nv, *Lbar = s->row_gradient + rows, apart;
+    int rows = w->rows->nrow;
+    size_t room = (size_t)w->rows->capacity.rows;
+    double *y = s->cotangent, *any = y + m->nv, *z = s->row_gradient, *moved = z + room, *other = moved + room;
     tg_random_numbers(m->nv, any);
     for (int k = 0; k < m->nv; k++)
         any[k] += s->v_next[k];
-    if (fixed_slip(m, w, any, param, &apart) <= nothing)
+    tg_node_twists(m, w, s->v_next, w->Y);
+    rows_along(m, w, s->v_next, moved, any, other);
+    if (fastest(rows, z, other) <= nothing)
         return false;
-    if (fixed_slip(m, w, s->v_next, param, &apart) * s->options.dt > TG_AT_SWITCH)
+    if (fastest(rows, z, moved) * s->options.dt > TG_AT_SWITCH)
         return true;
     if (!s->answer_known)
     {
         tg_step_need_rows(m, w);
-        find_answer(m, w, ALL, y, Lbar, Lbar + rows);
+        find_answer(m, w, ALL, y, moved, other);
         s->answer_known = true;
     }
-    (void)fixed_slip(m, w, y, param, &apart);
-    return fabs(apart) > nothing;
+    tg_node_twists(m, w, y, w->Y);
+    rows_along(m, w, y, moved, NULL, NULL);
+    return fabs(v4_dot_of(rows, z, moved)) > nothing;
+}
+
+bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
+{
+    begin_along(m, w, param);
+    bool gives = fixed_rows_tilt(m, w);
+    end_along(w, param);
+    return gives;
 }

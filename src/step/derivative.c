@@ -77,10 +77,10 @@ static tg_status find_idle(const tg_model *m, tg_work *w, const tg_rows_island *
     return TG_OK;
 }
 
-/* The speeds by which the rows of an island are smoothed. A contact that is apart, within reach, is smoothed by a share
- * of the speed at which it opens, (1 - (Phi / reach)^2): it then transmits a share of its relative velocity that does
- * not depend on how far apart it is in steps, and falls to zero, with its slope, towards the reach. */
-static const double *smooth_speeds(tg_work *w, const tg_rows_island *island, const double *sigma)
+/* A contact that is apart, within reach, is smoothed by a share of the speed at which it opens, (1 - (Phi / reach)^2):
+ * it then transmits a share of its relative velocity that does not depend on how far apart it is in steps, and falls to
+ * zero, with its slope, towards the reach. */
+const double *tg_smooth_speeds(tg_work *w, const tg_rows_island *island, const double *sigma)
 {
     const tg_rows *r = w->rows;
     const tg_contact_settings *s = &w->step->settings;
@@ -115,7 +115,7 @@ static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
     s->placing_problem[i] = s->problem[i];
     s->placing_problem[i].g = r->placing_g + island->row;
     if (tg_smooth_speed(s) > 0)
-        return tg_implicit_smoothed(&s->placing_problem[i], L, sigma, mode, smooth_speeds(w, island, sigma), arena,
+        return tg_implicit_smoothed(&s->placing_problem[i], L, sigma, mode, tg_smooth_speeds(w, island, sigma), arena,
                                     &s->placing[i], &w->error);
     return tg_implicit_factor(&s->placing_problem[i], L, sigma, mode, island->placing, TG_IMPLICIT_MOTION, arena,
                               &s->placing[i], &w->error);
@@ -213,10 +213,12 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
                 tg_poisson_factor(w, island, &s->problem[i], s->use, law, &arena, &s->compression[i], &s->implicit[i]));
         }
         else if (!dense)
-            TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));
+            TG_TRY(tg_implicit_large(m, w, i, &s->problem[i],
+                                     smoothed ? tg_smooth_speeds(w, island, r->sigma + island->row) : NULL, &arena,
+                                     &s->implicit[i]));
         else if (smoothed)
             TG_TRY(tg_implicit_smoothed(&s->problem[i], r->L + island->row, r->sigma + island->row,
-                                        r->mode + island->block, smooth_speeds(w, island, r->sigma + island->row),
+                                        r->mode + island->block, tg_smooth_speeds(w, island, r->sigma + island->row),
                                         &arena, &s->implicit[i], &w->error));
         else
         {

@@ -342,6 +342,7 @@ static void add_island(tg_forward *f, const group *g, int index, tg_gemm_mode mo
         tg_implicit_equations(implicit, n, f->S_v, ld, f->work, f->BS, ld);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->more ? f->BS : f->BJ, ld, mode, g->next_v, g->ldr);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BJA, ld, TG_GEMM_ADD, f->K, ld);
+    f->answers = g->whole && f->w->rows->nisland == 1;
 }
 
 /* where K and Z of a group are kept, with its leading dimension: those of the islands before are no larger */
@@ -515,7 +516,7 @@ void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
 {
     tg_forward_begin(m, w, j->dv_du != NULL, j->dv_dact != NULL);
     tg_forward *f = of_step(m, w);
-    f->ready = false; /* what turns and slips is added in place */
+    f->ready = f->answers = false; /* what turns and slips is added in place */
     clear_output(m, j->dv_dq);
     clear_output(m, j->dv_dv);
     clear_output(m, j->dv_dtau);
@@ -873,12 +874,32 @@ static void add_kept_rows(tg_forward *f, int island, const double *S, double *dv
             dv[f->dof[k]] += Z[(ptrdiff_t)i * g.ld + k] * S[at->row + i];
 }
 
-/* dv = A^-1 J^T D S, or Z^T S where matrices are kept; force += J^T l / dt */
+/* dv = A^-1 J^T D S, island by island */
+static tg_status rows_answer(tg_forward *f, row_changes *c, double *dv)
+{
+    const tg_rows *r = f->w->rows;
+    bool any = false;
+    for (int i = 0; i < r->nisland; i++)
+    {
+        int row = r->island[i].row;
+        memset(c->dL + row, 0, sizeof(double) * (size_t)r->island[i].rows);
+        if (f->s->implicit[i].kept || is_zero(r->island[i].rows, c->S + row))
+            continue;
+        any = true;
+        TG_TRY(tg_implicit_forward(&f->s->implicit[i], 1, c->S + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1,
+                                   &f->w->error));
+    }
+    if (any)
+        tg_rows_response(f->m, f->w, c->dL, dv);
+    return TG_OK;
+}
+
+/* dv = A^-1 J^T D S: T B S where T is at hand, Z^T S where matrices are kept; force += J^T l / dt */
 static tg_status rows_parameter(tg_forward *f, const tg_cotangent *in, row_changes *c, double *force, double *dv)
 {
     const tg_rows *r = f->w->rows;
+    const tg_implicit *first = f->s->implicit;
     double *motion = f->s->cotangent;
-    bool any = false;
     for (int i = 0; i < r->nisland; i++)
         frozen_along(f, i, in, true, c);
     if (c->frozen)
@@ -888,20 +909,16 @@ static tg_status rows_parameter(tg_forward *f, const tg_cotangent *in, row_chang
             force[k] += motion[k] / f->dt;
     }
     for (int i = 0; i < r->nisland; i++)
+        for (int k = 0; k < f->s->implicit[i].idles; k++)
+            c->S[r->island[i].row + f->s->implicit[i].idle[k]] = 0;
+    if (f->answers)
     {
-        const tg_implicit *implicit = &f->s->implicit[i];
-        int row = r->island[i].row;
-        memset(c->dL + row, 0, sizeof(double) * (size_t)r->island[i].rows);
-        for (int k = 0; k < implicit->idles; k++)
-            c->S[row + implicit->idle[k]] = 0;
-        if (implicit->kept || is_zero(r->island[i].rows, c->S + row))
-            continue;
-        any = true;
-        TG_TRY(
-            tg_implicit_forward(implicit, 1, c->S + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1, &f->w->error));
+        tg_implicit_equations(first, 1, c->S, 1, f->work, c->dL, 1);
+        tg_gemm_nn(1, f->m->nv, first->unknowns, c->dL, first->unknowns, f->T, v4_pad(f->m->nv), TG_GEMM_SET, dv,
+                   f->m->nv);
     }
-    if (any)
-        tg_rows_response(f->m, f->w, c->dL, dv);
+    else
+        TG_TRY(rows_answer(f, c, dv));
     for (int i = 0; i < r->nisland; i++)
         if (f->s->implicit[i].kept)
             add_kept_rows(f, i, c->S, dv);

@@ -77,6 +77,7 @@ typedef struct tg_forward
     bool starts;       /* rows depend on the velocities at the start: sigma_v is valid */
     bool more;         /* S_v is not J alone */
     bool spreads;      /* impulses of redundant rows turn with J */
+    bool answers;      /* T is that of all rows and dofs: the step has one island, and no other group */
     bool ready;        /* force_q .. spread_v are those of the step; by_u, by_act: force_u, force_act too */
 #define X(name, count) double *name;
     TG_FORWARD_ARRAYS(X)

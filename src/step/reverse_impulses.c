@@ -52,7 +52,7 @@ static tg_status transpose(tg_reverse *r, int i, bool more)
     memset(turn, 0, sizeof(double) * (size_t)island->rows);
     memcpy(r->other, r->vbar, sizeof(double) * (size_t)r->m->nv);
     tg_solve_mass(r->m, r->w, r->other);
-    return tg_implicit_large_transpose(r->m, r->w, i, tg_smooth_speed(r->s), r->Lbar + island->row, r->other, more, z);
+    return tg_implicit_large_transpose(r->m, r->w, i, f, r->Lbar + island->row, r->other, more, z);
 }
 
 /* Lbar + G z of all islands, for those that have no G */

@@ -199,6 +199,10 @@ static inline double tg_smooth_speed(const tg_step_work *s)
     return s->options.backward == TG_BACKWARD_SMOOTHED ? s->options.smooth_speed : 0;
 }
 
+/* The speeds by which the rows of an island are smoothed, whose velocities are sigma; valid until the next call.
+ * (derivative.c) */
+const double *tg_smooth_speeds(tg_work *w, const tg_rows_island *island, const double *sigma);
+
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
 

@@ -34,9 +34,10 @@ static bool transpose_large(sim *s, int index, const double *Lbar, const double 
     island->filled = false;
     tg_fill_delassus(s->m, s->w, s->w->step->options.dt, true);
     tg_need_whole(s->m, s->w, island);
-    assert_int_equal(tg_implicit_large(s->m, s->w, index, &problem, tg_smooth_speed(s->w->step), &arena, &f), TG_OK);
-    double speed = tg_smooth_speed(s->w->step);
-    assert_int_equal(tg_implicit_large_transpose(s->m, s->w, index, speed, Lbar, v_0, false, z), TG_OK);
+    bool smoothed = tg_smooth_speed(s->w->step) > 0;
+    const double *speed = smoothed ? tg_smooth_speeds(s->w, island, r->sigma + island->row) : NULL;
+    assert_int_equal(tg_implicit_large(s->m, s->w, index, &problem, speed, &arena, &f), TG_OK);
+    assert_int_equal(tg_implicit_large_transpose(s->m, s->w, index, &f, Lbar, v_0, false, z), TG_OK);
     bool slides = f.kind == TG_GRADIENT_REGULARISED;
     free(arena.base);
     return slides;
@@ -135,6 +136,40 @@ static void test_smoothed_agrees_with_dense(void **state)
     compare_heaps(TG_BACKWARD_SMOOTHED);
 }
 
+/* Pairs within reach are smoothed by speeds of their own. Discs that move in parallel planes: along the normals between
+ * them nothing moves, whatever rounding leaves of G_NN, and nothing is transmitted. */
+static void test_smoothed_with_reach_agrees_with_dense(void **state)
+{
+    (void)state;
+    char discs[4096];
+    int at = sprintf(discs, "<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='2 2 1'/>");
+    for (int i = 0; i < 10; i++)
+        at += sprintf(discs + at,
+                      "<body pos='%.17g %.17g 0.08' euler='0 0 30'><joint type='slide' axis='1 0 0'/>"
+                      "<joint type='slide' axis='0 0 1'/><joint axis='0 1 0'/><geom size='0.05' mass='1'/></body>",
+                      -0.055 * i, 0.055 * sqrt(3) * i);
+    sprintf(discs + at, "</worldbody></mujoco>");
+    sim *both[] = {open_heap(20, "<geom type='capsule' size='0.04 0.05' mass='1'/>"), sim_open(discs)};
+    agreement a = {0};
+    unsigned seed = 7;
+    for (int i = 0; i < 2; i++)
+    {
+        int before = a.compared;
+        both[i]->options.backward = TG_BACKWARD_SMOOTHED;
+        both[i]->options.smooth_reach = 0.04;
+        for (int step = 0; step < 200; step++)
+        {
+            sim_step(both[i]);
+            if (step % 4 == 0)
+                compare_step(both[i], &seed, &a);
+        }
+        assert_true(a.compared > before + 20);
+        sim_close(both[i]);
+    }
+    printf("%d islands, %d others, worst %.1e\n", a.compared, a.skipped, a.worst);
+    check_below("difference", a.worst, 1e-10);
+}
+
 /* ---- forward and reverse mode ---- */
 
 /* A planar linkage under the heap: across its plane nothing moves the row of its loop (G_ii of rounding), and boxes
@@ -210,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees_with_dense),
                                        cmocka_unit_test(test_smoothed_agrees_with_dense),
+                                       cmocka_unit_test(test_smoothed_with_reach_agrees_with_dense),
                                        cmocka_unit_test(test_modes_agree_around_a_linkage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
