@@ -186,6 +186,21 @@ static void start_near(tg_soft *p, double eps)
             start_block(p, b, p->L + b->row, p->row + b->row);
 }
 
+/* the same from the previous step: of what moves with its compliance alone, z is known better than impulses tell */
+static void start_known(tg_soft *p, double eps)
+{
+    const double *known = p->island->warm_z;
+    start_near(p, eps);
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks && known != NULL; b++)
+    {
+        double z[TG_CONE_MAX];
+        for (int i = 0; i < b->dim; i++)
+            z[i] = known[p->source[b->row + i]];
+        if (is_beyond(p, b, z))
+            memcpy(p->z + b->row, z, sizeof(double) * (size_t)b->dim);
+    }
+}
+
 /* L and u of the impulses to start from */
 static void load_warm(tg_soft *p)
 {
@@ -556,10 +571,9 @@ static void begin_heap(tg_soft *p, const tg_solve_options *o)
     begin_at(p, heap_creep * o->tolerance);
 }
 
-/* Newton at the least compliance from p->L and p->u, and the rule; false when nothing is selected */
+/* Newton at the least compliance from p->z, and the rule; false when nothing is selected */
 static bool select_near(tg_soft *p, const tg_solve_options *o, int idle, tg_solve_stage stage)
 {
-    start_near(p, p->least);
     tg_soft_run run = {.steps = SOFT_STEPS, .idle = idle, .fresh = true, .goal = rung_goal(p, p->least, o)};
     return tg_soft_newton(p, &run) && ends(p, o, stage) && p->offer.selection != TG_SELECT_UNSELECTED;
 }
@@ -568,14 +582,19 @@ bool tg_soft_first(tg_soft *p, const tg_solve_options *o)
 {
     begin_heap(p, o);
     load_warm(p);
-    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_NONE);
-    if (p->offer.residual < TG_NEAR * p->speed && select_near(p, o, SOON, TG_ENDED_SOFT))
-        return true;
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_WARM);
+    if (p->offer.residual < TG_NEAR * p->speed)
+    {
+        start_known(p, p->least);
+        if (select_near(p, o, SOON, TG_ENDED_SOFT))
+            return true;
+    }
     begin_heap(p, o);
     load_warm(p);
     tg_soft_cones(p);
     tg_soft_sweeps(p, SWEEPS);
-    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_NONE);
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_SWEEPS);
+    start_near(p, p->least);
     return select_near(p, o, SOON, TG_ENDED_SOFT);
 }
 
@@ -583,6 +602,7 @@ void tg_soft_choose(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
     begin_heap(p, o);
     load_warm(p);
+    start_near(p, p->least);
     if (select_near(p, o, IDLE, stage))
         return;
     begin_heap(p, o);

@@ -405,6 +405,7 @@ bool tg_island_first(const tg_island *island, const tg_solve_options *options, t
         result->selection = p.offer.selection;
         result->stage = p.offer.stage;
         result->residual = p.offer.parts;
+        result->z = found && p.kept;
     }
     close_soft(&p, scratch, mark, result);
     return found;
@@ -425,6 +426,7 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
         memcpy(sigma, p.offer.sigma, bytes);
         result->selection = p.offer.selection;
         result->residual = p.offer.parts;
+        result->z = p.kept;
     }
     close_soft(&p, scratch, mark, result);
 }

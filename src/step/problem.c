@@ -140,6 +140,8 @@ static void solve_sparse(const tg_model *m, tg_work *w, tg_rows_island *island, 
     double *L = r->L + island->row, *sigma = r->sigma + island->row;
     tg_need_half(m, w, island);
     tg_island problem = tg_island_problem(r, island);
+    problem.warm_z = r->warm_z + island->row;
+    problem.z = o->cold ? NULL : r->z + island->row;
     if (tg_island_first(&problem, options, &r->scratch, L, sigma, &island->result))
         return;
     const tg_solve_result before = island->result;
