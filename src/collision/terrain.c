@@ -10,9 +10,9 @@
  * normal; on an edge those between the two triangles, if it is convex, and none if it is hollow; at a corner those
  * of the cone. A point on a wall counts only if the wall is the border's; one on the base does not.
  *
- * A prism that has only contacts that do not count still holds what lies over it: the point of the shape that is
- * deepest along the triangle's normal, if it is over the triangle. So a shape that slides over a flat field meets
- * vertical normals only, and one that is deep inside it is pushed up. */
+ * A prism with contacts that do not count still holds what lies over it: the points that the shape has over the
+ * triangle's plane, if they are over the triangle. So a shape that slides over a flat field meets vertical normals
+ * only, one that is deep inside it is pushed up, and one that is tilted rests on as many corners as on a plane. */
 #include <math.h>
 
 #include "collision/ahead.h"
@@ -31,6 +31,11 @@ typedef struct prism
 } prism;
 
 /* ---- the surface ---- */
+
+static int clamp_index(double x, int last)
+{
+    return x < 0 ? 0 : x > last ? last : (int)x;
+}
 
 static v4 grid_point(const tg_terrain *t, int row, int col)
 {
@@ -240,32 +245,50 @@ static void keep(sweep *s, const tg_contact_point *c, const prism *p)
     s->best = tg_least(s->best, c->distance);
 }
 
-/* the shape's deepest point along the triangle's normal, if it is over the triangle */
-static void keep_deepest(sweep *s, const prism *p)
+/* from a point over the triangle to its nearest edge, negative beyond one; the field's frame */
+static double room_over(const prism *p, v4 x)
 {
-    const tg_placed *field = &s->q->shape[0], *shape = &s->q->shape[1];
-    v4 n = mat3_mul(field->R, p->normal), x = tg_support(shape, -n, NULL) - n * v4_splat(tg_rounding(shape));
-    v4 local = mat3_mul_t(field->R, x - field->x);
-    double distance = v4_dot(p->normal, local - v4_load(p->vertex[0]));
-    v4 foot = local - p->normal * v4_splat(distance);
-    double room = INFINITY; /* to the nearest edge of the triangle */
+    double room = INFINITY;
     for (int k = 0; k < 3; k++)
     {
         v4 a = v4_load(p->vertex[k]), b = v4_load(p->vertex[k == 2 ? 0 : k + 1]);
-        double beyond = v4_dot(across_edge(a, b, p->normal), foot - a);
-        if (beyond > 1e-9 * s->size)
-            return;
-        room = tg_least(room, fabs(beyond));
+        room = tg_least(room, v4_dot(across_edge(a, b, p->normal), a - x));
     }
-    if (!(distance < s->q->reach))
-        return;
-    tg_contact_point c = {.point = x - n * v4_splat(0.5 * distance),
-                          .normal = n,
-                          .distance = distance,
-                          .margin = room,
-                          .kind = TG_POINT_WITNESS,
-                          .surface = {tg_surface_face(), tg_support_surface(shape, -n)}};
-    keep(s, &c, p);
+    return room;
+}
+
+/* Whether x, below the triangle's plane by `depth`, is below the surface, too: in a valley, but not beyond a ridge. */
+static bool is_inside(const sweep *s, const prism *p, v4 x, double depth)
+{
+    const tg_terrain *t = s->terrain;
+    v4 corner[3];
+    double u = 0.5 * (x[0] / t->size[0] + 1) * (t->ncol - 1), v = 0.5 * (x[1] / t->size[1] + 1) * (t->nrow - 1);
+    int col = clamp_index(u, t->ncol - 2), row = clamp_index(v, t->nrow - 2);
+    if (u < -NEAR || v < -NEAR || u > t->ncol - 1 + NEAR || v > t->nrow - 1 + NEAR)
+        return false;
+    triangle(t, row, col, u - col + v - row > 1, corner);
+    v4 n = normal_of(corner);
+    return v4_dot(n, corner[0] - x) / n[2] >= depth / p->normal[2] - NEAR * s->size;
+}
+
+/* of the points that the shape has over the triangle's plane those that are over the triangle */
+static void keep_over(sweep *s, const prism *p)
+{
+    const tg_placed *field = &s->q->shape[0];
+    tg_query q = *s->q;
+    tg_patch patch;
+    q.shape[0] = (tg_placed){.type = TG_GEOM_PLANE, .x = field->x + mat3_mul(field->R, v4_load(p->vertex[0]))};
+    q.shape[0].R.c[2] = mat3_mul(field->R, p->normal);
+    tg_narrow(&q, &patch);
+    for (int i = 0; i < patch.count; i++)
+    {
+        tg_contact_point *c = &patch.point[i];
+        v4 x = mat3_mul_t(field->R, c->point + c->normal * v4_splat(0.5 * c->distance) - field->x);
+        double room = room_over(p, x);
+        c->margin = tg_least(c->margin, fabs(room));
+        if (room >= -1e-9 * s->size && (c->distance >= 0 || is_inside(s, p, x, -c->distance)))
+            keep(s, c, p);
+    }
 }
 
 /* distance of the boxes around the prism and the shape: no more than that of the two */
@@ -309,13 +332,8 @@ static void visit(sweep *s, int row, int col, int half)
         keep(s, c, &p);
         counted++;
     }
-    if (counted == 0)
-        keep_deepest(s, &p);
-}
-
-static int clamp_index(double x, int last)
-{
-    return x < 0 ? 0 : x > last ? last : (int)x;
+    if (counted == 0 || counted < patch.count)
+        keep_over(s, &p);
 }
 
 /* box of the shape in the field's frame */

@@ -14,6 +14,7 @@
 #include "contact/collide.h"
 #include "dynamics/tendon.h"
 #include "model/params.h"
+#include "model/reference.h"
 #include "tangere/algebra.h"
 
 typedef struct forward
@@ -362,17 +363,11 @@ static double tendon_length(const forward *x, int tendon)
     return x->d->c->pulls ? x->d->c->length[tendon] : 0;
 }
 
-/* sum of coefficients times q in the reference configuration */
+/* in the reference configuration */
 static double reference_length(const forward *x, int tendon)
 {
-    const tg_model *m = x->m;
-    double sum = 0;
-    if (m->tendon_type[tendon] != TG_TENDON_FIXED)
-        return 0;
-    for (int i = m->tendon_path[tendon]; i < m->tendon_path[tendon] + m->tendon_npath[tendon]; i++)
-        sum += of_param(x, m->offset.tendon_coef + i) * x->w->params->q0[m->joint_q[m->path_id[i]]] +
-               of_param(x, m->offset.joint_ref + m->path_id[i]) * TG_PARAM(x->w->params, tendon_coef)[i];
-    return sum;
+    const double *params = x->d->c->params;
+    return params == NULL ? 0 : tg_reference_tendon_slope(x->w->params, tendon, params, 0, NULL);
 }
 
 /* e of a coupled joint or tendon */
@@ -408,10 +403,10 @@ static void coupling_change(const forward *x)
 {
     const tg_model *m = x->m;
     int at = TG_PARAM_INDEX(m, equality_data, x->c->index);
-    if (is_at_rest(x, x->d->c->moves || tg_changes(x->d->c, m->offset.tendon_coef, m->npath)))
+    bool tendon = m->equality_type[x->c->index] == TG_EQUALITY_TENDON;
+    if (is_at_rest(x, x->d->c->moves || (tendon && x->d->c->params != NULL)))
         return;
     int first = m->equality_obj1[x->c->index], second = m->equality_obj2[x->c->index];
-    bool tendon = m->equality_type[x->c->index] == TG_EQUALITY_TENDON;
     tg_coupling k = tg_coupling_of(m, x->w, x->c->index, x->q);
     double e1 = coupled_error(x, tendon, first), e2 = coupled_error(x, tendon, second);
     double value = 0, slope = k.bend * e2, power = 1, below = 0;

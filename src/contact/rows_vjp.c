@@ -14,6 +14,7 @@
 #include "collision/polytope.h"
 #include "contact/collide.h"
 #include "dynamics/tendon.h"
+#include "model/reference.h"
 #include "tangere/algebra.h"
 
 typedef struct reverse
@@ -334,17 +335,11 @@ static void bond_reverse(const reverse *r, const tg_constraint *c, const double 
 
 /* ---- rows of dofs and tendons ---- */
 
-/* the length of a tendon in the reference configuration, sum of coefficients times q0, with gradient g */
+/* the length of a tendon in the reference configuration, with gradient g */
 static void reference_length_reverse(const reverse *r, int tendon, double g)
 {
-    const tg_model *m = r->m;
-    if (r->g.params == NULL || m->tendon_type[tendon] != TG_TENDON_FIXED)
-        return;
-    for (int i = m->tendon_path[tendon]; i < m->tendon_path[tendon] + m->tendon_npath[tendon]; i++)
-    {
-        r->g.params[m->offset.tendon_coef + i] += g * r->w->params->q0[m->joint_q[m->path_id[i]]];
-        r->g.params[m->offset.joint_ref + m->path_id[i]] += g * TG_PARAM(r->w->params, tendon_coef)[i];
-    }
+    if (r->g.params != NULL)
+        tg_reference_tendon_slope(r->w->params, tendon, NULL, g, r->g.params);
 }
 
 /* g of a tendon's length and f of moment . x, the vector of the term */

@@ -81,6 +81,53 @@ static void test_flat_is_a_plane(void **state)
     tg_polytope_destroy(NULL, mesh);
 }
 
+/* about a horizontal axis */
+static mat3 tilt_by(test_random *r, double angle)
+{
+    double a = 4 * random_unit(r), s = sin(0.5 * angle);
+    return mat3_from_quat((const double[4]){cos(0.5 * angle), s * cos(a), s * sin(a), 0});
+}
+
+/* What stands or lies on a flat field, tilted by rounding or by a few degrees, has every point that it has on a plane,
+ * also where triangles are smaller than it is. */
+static void test_tilted_is_on_a_plane(void **state)
+{
+    static const tg_geom_type types[] = {TG_GEOM_CAPSULE, TG_GEOM_CYLINDER, TG_GEOM_BOX};
+    field f;
+    test_random r = {2718};
+    (void)state;
+    make_field(&f, 1, flat);
+    for (int k = 0; k < 900; k++)
+    {
+        double tilt = pow(10, -9 + 8 * fabs(random_unit(&r)));
+        bool lies = types[k % 3] == TG_GEOM_CAPSULE || k % 2 == 0;
+        mat3 upright = {{v4_set(0, 1, 0, 0), v4_set(0, 0, 1, 0), v4_set(1, 0, 0, 0)}};
+        double yaw = 3 * random_unit(&r), turn[4] = {cos(yaw), 0, 0, sin(yaw)};
+        tg_query q = {.reach = INFINITY};
+        q.shape[0] = (tg_placed){.R = mat3_identity(), .x = v4_set(0, 0, 0.4, 0), .type = TG_GEOM_PLANE};
+        q.shape[1] = shape_at(&r, types[k % 3], NULL, 0.5 * random_unit(&r), 0.2 * random_unit(&r), 2);
+        q.shape[1].R = mat3_product(mat3_from_quat(turn), lies ? upright : mat3_identity());
+        q.shape[1].R = mat3_product(tilt_by(&r, tilt), q.shape[1].R);
+        move_to_distance(&q, 0.001 * random_unit(&r));
+        q.reach = 0.004;
+        tg_patch on_plane, on_field;
+        tg_narrow(&q, &on_plane);
+        q.shape[0] = f.placed;
+        tg_narrow(&q, &on_field);
+        for (int i = 0; i < on_plane.count; i++)
+        {
+            v4 arm = on_plane.point[i].point - q.shape[1].x;
+            double farthest = -INFINITY, wanted = arm[0] * arm[0] + arm[1] * arm[1];
+            for (int j = 0; j < on_field.count; j++)
+            {
+                v4 other = on_field.point[j].point - q.shape[1].x;
+                farthest = fmax(farthest, arm[0] * other[0] + arm[1] * other[1]);
+            }
+            assert_true(farthest > 0.7 * wanted);
+        }
+    }
+}
+
 /* ---- a sphere against all triangles, one by one ---- */
 
 static double segment_distance(v4 p, v4 a, v4 b)
@@ -203,6 +250,44 @@ static void test_deep_is_pushed_up(void **state)
             for (int i = 0; i < patch.count; i++)
                 assert_true(patch.point[i].normal[2] > 0.99);
         }
+    tg_polytope_destroy(NULL, mesh);
+}
+
+static double ridges(double x, double y)
+{
+    return 0.5 + 0.5 * sin(9 * x + 2) * cos(8 * y);
+}
+
+/* What the nearest point of the surface proves to be outside overlaps nothing, not the plane of a triangle beyond a
+ * ridge either. */
+static void test_nothing_overlaps_from_outside(void **state)
+{
+    field f;
+    tg_polytope *mesh = test_mesh();
+    test_random r = {99};
+    int points = 0;
+    (void)state;
+    make_field(&f, 0.5, ridges);
+    for (tg_geom_type type = TG_GEOM_SPHERE; type <= TG_GEOM_MESH; type++)
+        for (int k = 0; k < 500; k++)
+        {
+            double x = random_unit(&r), y = 0.6 * random_unit(&r),
+                   z = height_at(&f, x, y) + 0.3 * fabs(random_unit(&r));
+            tg_query q = {.reach = 0.05};
+            q.shape[0] = f.placed;
+            q.shape[1] = shape_at(&r, type, mesh, x, y, z);
+            double room = surface_distance(&f, q.shape[1].x), *size = q.shape[1].size;
+            double radius = type == TG_GEOM_MESH ? fmax(size[0], fmax(size[1], size[2]))
+                                                 : size[0] + size[1] + size[2]; /* no less than the bounding one */
+            for (int i = 0; i < 3; i++)
+                size[i] *= room / radius;
+            tg_patch patch;
+            tg_narrow(&q, &patch);
+            points += patch.count;
+            for (int i = 0; i < patch.count; i++)
+                assert_true(patch.point[i].distance > -1e-9);
+        }
+    assert_true(points > 1000);
     tg_polytope_destroy(NULL, mesh);
 }
 
@@ -334,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_flat_is_a_plane),      cmocka_unit_test(test_sphere_on_hills),
         cmocka_unit_test(test_valley_has_two_sides), cmocka_unit_test(test_deep_is_pushed_up),
         cmocka_unit_test(test_border_is_a_wall),     cmocka_unit_test(test_derivatives),
+        cmocka_unit_test(test_tilted_is_on_a_plane), cmocka_unit_test(test_nothing_overlaps_from_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,3 +114,34 @@ def test_displaced_states_have_more_contacts():
     if not robot.is_file():
         pytest.skip("needs the robots of ../shared")
     assert tg.check(tg.load(robot), 60, seed=500).states == 60
+
+
+@pytest.mark.parametrize(
+    "ties",
+    [
+        '<tendon tendon1="a"/>',
+        '<tendon tendon1="a" tendon2="b" polycoef="0.1 0.7 0.3 0.2 -0.1"/>',
+        '<tendon tendon1="b" tendon2="c" polycoef="0 1 0.4 0 0"/><tendon tendon1="c" tendon2="a"/>',
+    ],
+)
+def test_the_reference_length_of_coupled_tendons(ties):
+    """A coupling starts from the lengths in the reference configuration, which follow sites, bodies and pulleys."""
+    text = f"""<mujoco><worldbody><site name="w" pos="0.2 0.1 1.2"/>
+      <body pos="0.1 0 1" euler="20 30 10"><joint name="h" axis="1 2 0" ref="15"/><geom size="0.1" contype="0"/>
+        <site name="p" pos="0.1 0.05 0"/>
+        <body pos="0.3 0.1 0" quat="2 0.5 0 0.3"><joint type="ball"/><geom size="0.07" contype="0"/>
+          <site name="q" pos="0 0.1 0.08"/></body></body>
+      <body pos="-0.3 0.2 1" euler="0 40 0"><freejoint/><geom size="0.1" contype="0"/><site name="r" pos="0 0 0.1"/>
+        <body pos="0 0.3 0" euler="10 0 0"><joint name="s" type="slide" axis="0 1 1" ref="0.1"/>
+          <geom size="0.1" contype="0"/><site name="t" pos="0.1 0.1 0"/></body></body></worldbody>
+      <tendon><spatial name="a"><site site="w"/><site site="q"/><pulley divisor="1.6"/><site site="p"/><site site="r"/>
+          <site site="t"/></spatial>
+        <spatial name="b"><site site="r"/><site site="q"/><site site="t"/></spatial>
+        <fixed name="c"><joint joint="h" coef="0.3"/><joint joint="s" coef="-1.2"/></fixed></tendon>
+      <equality>{ties}</equality></mujoco>"""
+    names = ["site.*.pos", "body.*.pos", "body.*.quat", "tendon.*.coef", "joint.*.ref"]
+    result = tg.check(tg.load_string(text), 20, params=names)
+    assert result
+    for name in ("site.pos", "body.pos", "body.quat", "tendon.coef"):
+        assert result[name].compared > 10
+        assert result[name].largest > 0.01

@@ -130,3 +130,33 @@ def test_broken(tmp_path, name: str) -> None:
     )
     with pytest.raises(tg.Error, match=rf"m\.xml:2: hfield 'h'.*h\.png.*({message})"):
         tg.load(tmp_path / "m.xml")
+
+
+BLOCK = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.07, 0.07) for z in (-0.05, 0.05))
+SHAPES = {
+    "box": 'type="box" size="0.1 0.07 0.05"',
+    "mesh": 'type="mesh" mesh="block"',
+    "cylinder": 'type="cylinder" size="0.1 0.05" condim="6" friction="1 0.01 0.002"',
+    "capsule": 'type="capsule" size="0.05 0.1" euler="0 90 0" condim="6" friction="1 0.01 0.002"',
+}
+
+
+@pytest.mark.parametrize("cells", [2, 20, 60])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_lands_comes_to_rest(shape: str, cells: int) -> None:
+    """A body that lands on a flat field, or beside its seams, at 5 ms: as on a plane, on all of its corners."""
+    elevation = "0 " * (cells + 1) ** 2
+    m = tg.load_string(
+        f"""<mujoco><option timestep="0.005"/><asset><mesh name="block" vertex="{BLOCK}"/>
+        <hfield name="h" nrow="{cells + 1}" ncol="{cells + 1}" size="0.5 0.5 1 0.1" elevation="{elevation}"/></asset>
+        <worldbody><geom type="hfield" hfield="h" friction="1 0.01 0.002"/>
+        <body pos="0.02 0.01 0.13" euler="4 5 20"><freejoint/><geom {SHAPES[shape]} mass="1"/></body></worldbody>
+        </mujoco>"""
+    )
+    sim = tg.Sim(m)
+    overlap = 0.0
+    for _ in range(300):
+        sim.step()
+        overlap = max(overlap, sim.info.penetration)
+    assert overlap < 5e-4
+    assert np.abs(sim.v).max() < 1e-6
