@@ -34,7 +34,7 @@ static bool take(tg_implicit *f, int rows, tg_arena *arena)
     f->pivot = TG_TAKE(arena, int, n, "implicit: pivots");
     f->row = TG_TAKE(arena, int, n, "implicit: held rows");
     f->idle = TG_TAKE(arena, int, n, "implicit: idle rows");
-    f->work = TG_TAKE(arena, double, 3 * n, "implicit: work");
+    f->work = TG_TAKE(arena, double, 5 * n, "implicit: work");
     f->slides = TG_TAKE(arena, bool, n, "implicit: sliding blocks");
     f->slider = TG_TAKE(arena, tg_slider, n / DIM, "implicit: sliding contacts");
     return !arena->failed;
@@ -50,10 +50,6 @@ size_t tg_implicit_bytes(int rows)
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with yielding friction");
     (void)TG_TAKE(&count, double, 2 * (size_t)rows, "implicit: the point");
-    for (int i = 0; i <= 2; i++)
-        (void)TG_TAKE(&count, double, (size_t)rows, "implicit: the way there");
-    for (int i = 0; i <= 2; i++)
-        (void)TG_TAKE(&count, double, (size_t)rows, "implicit: one column (tg_implicit_forward)");
     return count.used;
 }
 
@@ -124,7 +120,7 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_a
     bool independent =
         asked.selection == TG_SELECT_INDEPENDENT ||
         (selected && !tg_island_sticks_twice(f->island, f->L, f->sigma, mode) && tg_independent_is_whole(f, mode));
-    if (independent && tg_independent_build(f, mode) && (!tg_find_point(f, arena) || tg_independent_build(f, mode)))
+    if (independent && tg_independent_build(f, mode) && (!tg_find_point(f) || tg_independent_build(f, mode)))
         return true;
     return tg_redundant_build(f, mode, (tg_redundant_request){selected, asked.attempt, asked.use}, arena, regular);
 }
@@ -190,7 +186,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
         return refuse(island->rows, mark, arena, error);
     if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields || out->sigma != sigma)
         out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
-    out->kind = label(out, regular && !tg_is_rough(out, L, sigma, arena));
+    out->kind = label(out, regular && !tg_is_rough(out, L, sigma));
     return TG_OK;
 }
 
@@ -227,59 +223,28 @@ void tg_implicit_leave_out(tg_implicit *f, int row)
 
 /* ---- forward and transpose ---- */
 
-tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw,
-                              tg_arena *scratch, double *dL, int ldl, tg_error *error)
+void tg_implicit_forward(const tg_implicit *f, const double *w, double *dL)
 {
-    int rows = f->island->rows;
-    size_t mark = tg_arena_mark(scratch), count = (size_t)rows * (size_t)columns;
-    double *X = TG_TAKE(scratch, double, count, "implicit: unknowns");
-    double *turned = TG_TAKE(scratch, double, count, "implicit: turned impulses");
-    double *moved = TG_TAKE(scratch, double, count, "implicit: their velocities");
-    if (scratch->failed)
-    {
-        tg_arena_release(scratch, mark);
-        scratch->failed = false;
-        return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: %d columns do not fit the scratch", rows,
-                       columns);
-    }
-    tg_implicit_equations(f, columns, w, ldw, moved, X, columns);
-    if (f->form == TG_IMPLICIT_INDEPENDENT)
-        tg_independent_forward(f, columns, X, dL, ldl);
-    else if (f->form == TG_IMPLICIT_HELD)
-        tg_held_forward(f, columns, moved, X, dL, ldl);
-    else
-        tg_redundant_forward(f, columns, n, ldw, X, turned, moved, dL, ldl);
-    tg_arena_release(scratch, mark);
-    return TG_OK;
-}
-
-/* B^T, A^-T and C of redundant rows */
-static void redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn)
-{
-    int rows = f->island->rows;
-    double *X = f->work, *total = f->work + rows;
-    tg_implicit_impulses(f, 1, Lbar, 1, total, X, 1);
-    tg_implicit_responses(f, 1, X, 1);
-    tg_implicit_combine(f, 1, X, 1, total, z, 1);
-    if (turn == NULL || !f->turns)
-        return;
-    memcpy(total, Lbar, (size_t)rows * sizeof *total);
-    tg_gemm_nt(rows, 1, rows, f->island->G, f->island->ldg, z, rows, TG_GEMM_ADD, total, 1);
-    tg_implicit_turn(f, total, turn);
+    double *X = f->work, *held = f->work + f->island->rows;
+    tg_implicit_times(f, TG_IMPLICIT_VELOCITIES, 1, w, 1, held, X, 1);
+    tg_implicit_solve(f, false, 1, X, 1);
+    tg_implicit_combine(f, TG_IMPLICIT_IMPULSES, 1, X, 1, held, dL, 1);
 }
 
 void tg_implicit_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn)
 {
-    size_t bytes = (size_t)f->island->rows * sizeof *z;
+    int rows = f->island->rows;
+    double *X = f->work, *total = f->work + rows;
+    tg_implicit_times(f, TG_IMPLICIT_IMPULSES, 1, Lbar, 1, total, X, 1);
+    tg_implicit_solve(f, true, 1, X, 1);
+    tg_implicit_combine(f, TG_IMPLICIT_VELOCITIES, 1, X, 1, total, z, 1);
     if (turn != NULL)
-        memset(turn, 0, bytes);
-    if (f->form == TG_IMPLICIT_INDEPENDENT)
     {
-        memset(z, 0, bytes);
-        tg_independent_transpose(f, Lbar, z);
+        memcpy(total, Lbar, (size_t)rows * sizeof *total);
+        if (f->turns)
+            tg_gemm_nt(rows, 1, rows, f->island->G, f->island->ldg, z, rows, TG_GEMM_ADD, total, 1);
+        tg_implicit_turn(f, total, turn);
     }
-    else
-        redundant_transpose(f, Lbar, z, turn);
     for (int k = 0; k < f->idles; k++)
         z[f->idle[k]] = 0;
 }

@@ -10,8 +10,8 @@
  * Redundant rows. S L_R = z = J_R p (held.c, limit.c) ties L_R to the range of J_R; a parameter that changes J turns
  * it:
  *     dz = Q^T dd + Z Z^T (dJ p),   p = M^-1 J^T spread.
- * n = dJ p, the change of relative velocities of the motion p at frozen p, is the second input of tg_implicit_forward;
- * NULL when J does not change. v+ needs it only where a redundant patch slides (turns). */
+ * The change n = dJ p of relative velocities of the motion p at frozen p is the input of tg_implicit_turned. v+ needs it
+ * only where a redundant patch slides (turns). */
 #ifndef TG_CONTACT_IMPLICIT_H
 #define TG_CONTACT_IMPLICIT_H
 
@@ -85,7 +85,7 @@ typedef struct tg_implicit
     bool kept; /* forward and reverse mode use the matrices that the step keeps (step/forward.h) */
     int idles; /* rows that have no part in the motion (tg_implicit_leave_out) */
     int *idle;
-    double *work; /* 3 rows */
+    double *work; /* 5 rows */
     bool *slides; /* blocks that slide, joint friction at its bound */
 
     int sliders; /* independent rows */
@@ -128,21 +128,27 @@ tg_status tg_implicit_law(const tg_island *island, const tg_cone_law *law, const
 /* A row that has no part in the motion: its z is zero from now on. */
 void tg_implicit_leave_out(tg_implicit *f, int row);
 
-/* dL (rows x columns, leading dimension ldl) for columns w and, where J changes, n (rows x columns, ldw; NULL: zero).
- * Takes scratch for unknowns + 2 rows times columns numbers from the arena and gives it back. */
-tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw,
-                              tg_arena *scratch, double *dL, int ldl, tg_error *error);
+/* dL = D w (rows) */
+void tg_implicit_forward(const tg_implicit *f, const double *w, double *dL);
 
-/* The pieces of D = -C^T A^-1 B, for matrices with many columns (implicit_columns.c). equations: out (unknowns x
- * columns) = B X; impulses: out = C X, X (rows x columns); responses: X (unknowns x columns) <- -A^-T X; combine: out
- * (rows x columns) = B^T X. work: rows x columns numbers. */
-void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
-                           int ldo);
-void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
-                          int ldo);
-void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx);
-void tg_implicit_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
-                         int ldo);
+/* The pieces of D = -C^T A^-1 B, for matrices with many columns (implicit_columns.c): B, the equations of velocities,
+ * or C, the impulses of every unknown. */
+typedef enum tg_implicit_side
+{
+    TG_IMPLICIT_VELOCITIES, /* B */
+    TG_IMPLICIT_IMPULSES    /* C */
+} tg_implicit_side;
+
+/* out (unknowns x columns) = B X or C X, X (rows x columns). work: rows x columns numbers. */
+void tg_implicit_times(const tg_implicit *f, tg_implicit_side side, int columns, const double *X, int ldx, double *work,
+                       double *out, int ldo);
+
+/* X (unknowns x columns) <- -A^-1 X or -A^-T X */
+void tg_implicit_solve(const tg_implicit *f, bool transposed, int columns, double *X, int ldx);
+
+/* out (rows x columns) = B^T X or C^T X, X (unknowns x columns). work: rows x columns numbers. */
+void tg_implicit_combine(const tg_implicit *f, tg_implicit_side side, int columns, const double *X, int ldx,
+                         double *work, double *out, int ldo);
 
 /* Another change of mode, so far away: it counts among the margins. */
 void tg_implicit_restrict(tg_implicit *f, double margin);

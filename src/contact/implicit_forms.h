@@ -37,15 +37,11 @@ bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mo
  * such factor. */
 bool tg_implicit_eliminate(tg_implicit *f, double share);
 
-/* dL from X = B w (tg_implicit_equations), which is destroyed */
-void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);
-void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z); /* z is zero before */
-
 /* ---- implicit_point.c ---- */
 
 /* Moves L and sigma to where held rows rest, with the factors at hand; false where they do already, to what counts, or
  * would not. Directions of slips are to be taken again. */
-bool tg_find_point(tg_implicit *f, tg_arena *arena);
+bool tg_find_point(tg_implicit *f);
 
 /* The slowest slip of a contact that slides, |S sigma_T| over the largest coefficient, of those above some speed. */
 double tg_slowest_slip(const tg_implicit *f, double least);
@@ -53,7 +49,7 @@ double tg_slowest_slip(const tg_implicit *f, double least);
 /* Whether the impulses L that the solver ended with are known to fewer digits than their derivatives should be: with
  * such equations, bringing held rows to rest changes them by more (as velocities, G_ii L_i). The step is then not quite
  * the one that is differentiated, and what it is off by changes with its inputs. */
-bool tg_is_rough(const tg_implicit *f, const double *L, const double *sigma, tg_arena *arena);
+bool tg_is_rough(const tg_implicit *f, const double *L, const double *sigma);
 
 /* ---- implicit_creep.c ---- */
 
@@ -88,19 +84,10 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_redundant_
 /* Cones, solution and phases of these modes into w; slides: blocks that do. */
 void tg_redundant_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w, bool *slides);
 
-/* X (rank x columns) <- (Q G_RR Q^T)^-1 X */
-void tg_held_inverse(const tg_implicit *f, int columns, double *X, int ldx);
-
-/* the held rows of x, one after the other */
-void tg_held_gather(const tg_implicit *f, int columns, const double *x, int ldx, double *held);
+/* ---- implicit_columns.c ---- */
 
 /* Z Z^T n_R = n_R - Q^T Q n_R, in place (held x columns); part: rank x columns */
 void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double *part);
-
-/* dL from X = B w */
-void tg_held_forward(const tg_implicit *f, int columns, double *held, double *X, double *dL, int ldl);
-void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, int ldn, double *X, double *turned,
-                          double *moved, double *dL, int ldl);
 
 /* ---- implicit_orthogonal.c ---- */
 

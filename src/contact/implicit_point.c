@@ -56,61 +56,49 @@ static void answer(const tg_implicit *f, const double *dL, double *out)
         out[i] = f->sigma[i] + v4_dot_of(n, f->island->G + (size_t)i * (size_t)f->island->ldg, dL);
 }
 
-/* dL = D r (rows), r = sigma of held rows: the impulses that bring them to rest. False when there is no room. */
-static bool bring_to_rest(const tg_implicit *f, const double *sigma, tg_arena *arena, double *dL)
+/* D r (rows), r = sigma of held rows: the impulses that bring them to rest. In f->work. */
+static double *bring_to_rest(const tg_implicit *f, const double *sigma)
 {
-    size_t mark = tg_arena_mark(arena), rows = (size_t)f->island->rows;
-    double *r = TG_TAKE(arena, double, rows, "implicit: velocities of held rows");
-    bool fits = r != NULL && dL != NULL;
-    if (fits)
-        memset(r, 0, rows * sizeof *r);
-    for (int i = 0; i < f->held && fits; i++)
+    int rows = f->island->rows;
+    double *r = f->work + 2 * rows, *dL = f->work + 3 * rows;
+    memset(r, 0, (size_t)rows * sizeof *r);
+    for (int i = 0; i < f->held; i++)
         r[f->row[i]] = sigma[f->row[i]];
-    fits = fits && tg_implicit_forward(f, 1, r, NULL, 1, arena, dL, 1, NULL) == TG_OK;
-    arena->failed = false;
-    tg_arena_release(arena, mark);
-    return fits;
+    tg_implicit_forward(f, r, dL);
+    return dL;
 }
 
-bool tg_find_point(tg_implicit *f, tg_arena *arena)
+bool tg_find_point(tg_implicit *f)
 {
     int rows = f->island->rows;
     double slowest = tg_slowest_slip(f, 0), most = slowest < INFINITY ? largest_held(f, f->sigma) : 0;
     if (!(most > sqrt(DBL_EPSILON) * slowest && most > TG_ROUNDING * largest_of(rows, f->island->g)))
         return false;
-    size_t mark = tg_arena_mark(arena);
-    double *moved = TG_TAKE(arena, double, (size_t)rows, "implicit: velocities at the point");
-    double *dL = TG_TAKE(arena, double, (size_t)rows, "implicit: impulses that bring held rows to rest");
-    bool moves = moved != NULL && bring_to_rest(f, f->sigma, arena, dL);
-    if (moves)
-        answer(f, dL, moved);
-    moves = moves && largest_held(f, moved) < 0.5 * most && largest_of(rows, dL) < 0.5 * largest_of(rows, f->L);
-    for (int i = 0; i < rows && moves; i++)
+    const double *dL = bring_to_rest(f, f->sigma);
+    double *moved = f->work + 4 * rows;
+    answer(f, dL, moved);
+    if (!(largest_held(f, moved) < 0.5 * most && largest_of(rows, dL) < 0.5 * largest_of(rows, f->L)))
+        return false;
+    for (int i = 0; i < rows; i++)
     {
         f->point[i] = f->L[i] + dL[i];
         f->point[rows + i] = moved[i];
     }
-    f->L = moves ? f->point : f->L;
-    f->sigma = moves ? f->point + rows : f->sigma;
-    arena->failed = false;
-    tg_arena_release(arena, mark);
-    return moves;
+    f->L = f->point;
+    f->sigma = f->point + rows;
+    return true;
 }
 
-bool tg_is_rough(const tg_implicit *f, const double *L, const double *sigma, tg_arena *arena)
+bool tg_is_rough(const tg_implicit *f, const double *L, const double *sigma)
 {
     const tg_island *island = f->island;
     double bound = f->condition * largest_held(f, sigma) / TG_NO_CHANGE, largest = 0, off = 0;
-    size_t mark = tg_arena_mark(arena);
     for (int i = 0; i < island->rows && largest < bound; i++)
         largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(L[i]));
     if (largest >= bound)
         return false;
-    double *dL = TG_TAKE(arena, double, (size_t)island->rows, "implicit: what impulses are off by");
-    bool known = bring_to_rest(f, sigma, arena, dL);
-    for (int i = 0; i < island->rows && known; i++)
+    const double *dL = bring_to_rest(f, sigma);
+    for (int i = 0; i < island->rows; i++)
         off = tg_larger(off, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(dL[i]));
-    arena->failed = false;
-    tg_arena_release(arena, mark);
     return off > TG_NO_CHANGE * largest;
 }

@@ -117,7 +117,6 @@ typedef struct builder
     double *extra; /* diagonal of the last equations */
     bool fresh;    /* B, C and extra are those of the point, as they are */
     bool selected;
-    tg_arena *arena; /* for the point */
 } builder;
 
 /* the impulses of a row of changes dx of held rows, tangents of sliding contacts included */
@@ -372,11 +371,11 @@ static bool build_at_point(builder *p, const tg_block_mode *mode, double worst)
 {
     p->fresh = false;
     bool good = eliminate(p, mode), has_factors = p->f->condition < INFINITY;
-    bool moved = p->selected && has_factors && tg_find_point(p->f, p->arena);
+    bool moved = p->selected && has_factors && tg_find_point(p->f);
     if (!good && !moved)
     {
         good = build_orthogonal(p, 0, worst, true);
-        moved = good && p->selected && tg_find_point(p->f, p->arena);
+        moved = good && p->selected && tg_find_point(p->f);
     }
     if (!moved)
         return good;
@@ -492,84 +491,10 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_redundant_
                  .K = s.K,
                  .n = f->island->rows,
                  .extra = f->work,
-                 .selected = asked.selected,
-                 .arena = arena};
+                 .selected = asked.selected};
     *regular = build(&p, mode, asked);
     if (*regular || !asked.attempt)
         tg_find_braces(f, &s.w);
     tg_arena_release(arena, kept);
     return true;
-}
-
-/* ---- answers: held rows alone ---- */
-
-void tg_held_inverse(const tg_implicit *f, int columns, double *X, int ldx)
-{
-    int rank = f->rank;
-    tg_trsm(TG_TRI_LOWER | TG_TRI_TRANSPOSED, rank, f->A, rank, columns, X, ldx);
-    for (int k = 0; k < rank; k++)
-        for (int c = 0; c < columns; c++)
-            X[(size_t)k * (size_t)ldx + (size_t)c] *= f->square[k];
-    tg_trsm(TG_TRI_LOWER, rank, f->A, rank, columns, X, ldx);
-}
-
-void tg_held_gather(const tg_implicit *f, int columns, const double *x, int ldx, double *held)
-{
-    for (int i = 0; i < f->held; i++)
-        memcpy(held + (size_t)i * (size_t)columns, x + (size_t)f->row[i] * (size_t)ldx, (size_t)columns * sizeof *held);
-}
-
-void tg_held_forward(const tg_implicit *f, int columns, double *held, double *X, double *dL, int ldl)
-{
-    tg_held_inverse(f, columns, X, columns);
-    memset(held, 0, (size_t)f->held * (size_t)columns * sizeof *held);
-    tg_gemm_tn(f->held, columns, f->rank, f->range, f->held, X, columns, TG_GEMM_SUB, held, columns);
-    for (int i = 0; i < f->island->rows; i++)
-        memset(dL + (size_t)i * (size_t)ldl, 0, (size_t)columns * sizeof *dL);
-    for (int i = 0; i < f->held; i++)
-        memcpy(dL + (size_t)f->row[i] * (size_t)ldl, held + (size_t)i * (size_t)columns, (size_t)columns * sizeof *dL);
-}
-
-/* ---- answers ---- */
-
-void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double *part)
-{
-    for (int round = 0; round < 2; round++)
-    {
-        tg_gemm_nn(f->rank, columns, f->held, f->range, f->held, n, columns, TG_GEMM_SET, part, columns);
-        tg_gemm_tn(f->held, columns, f->rank, f->range, f->held, part, columns, TG_GEMM_SUB, n, columns);
-    }
-}
-
-void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, int ldn, double *X, double *turned,
-                          double *moved, double *dL, int ldl)
-{
-    int rows = f->island->rows, q = f->unknowns;
-    bool turns = n != NULL && f->turns;
-    if (turns)
-    {
-        tg_held_gather(f, columns, n, ldn, moved);
-        tg_redundant_null_part(f, columns, moved, turned);
-        tg_gemm_tn(rows, columns, f->held, f->turn, rows, moved, columns, TG_GEMM_SET, turned, columns);
-        tg_gemm_nn(rows, columns, rows, f->island->G, f->island->ldg, turned, columns, TG_GEMM_SET, moved, columns);
-        tg_gemm_nn(q, columns, rows, f->B, rows, moved, columns, TG_GEMM_ADD, X, columns);
-    }
-    tg_lu_solve(q, f->A, q, f->pivot, columns, X, columns);
-    for (int i = 0; i < rows; i++)
-        for (int c = 0; c < columns; c++)
-            dL[(size_t)i * (size_t)ldl + (size_t)c] = turns ? turned[(size_t)i * (size_t)columns + (size_t)c] : 0;
-    tg_gemm_tn(rows, columns, q, f->C, rows, X, columns, TG_GEMM_SUB, dL, ldl);
-}
-
-void tg_implicit_turn(const tg_implicit *f, const double *total, double *turn)
-{
-    int rows = f->island->rows;
-    double *part = f->work, *held = f->work + 2 * rows;
-    memset(turn, 0, (size_t)rows * sizeof *turn);
-    if (!f->turns)
-        return;
-    tg_gemm_nt(f->held, 1, rows, f->turn, rows, total, rows, TG_GEMM_SET, held, 1);
-    tg_redundant_null_part(f, 1, held, part);
-    for (int i = 0; i < f->held; i++)
-        turn[f->row[i]] = held[i];
 }

@@ -149,15 +149,15 @@ static tg_block_equations smoothed_block(const void *user, int block, const doub
 
 /* ---- gain ---- */
 
-/* y <- y + D G y or y + D^T G y; Gy: G y before. False when the arena is too small. */
-static bool respond(const tg_implicit *f, bool forward, tg_arena *arena, const double *Gy, double *dL, double *y)
+/* y <- y + D G y or y + D^T G y; Gy: G y before */
+static void respond(const tg_implicit *f, bool forward, const double *Gy, double *dL, double *y)
 {
-    bool fits = !forward || tg_implicit_forward(f, 1, Gy, NULL, 1, arena, dL, 1, NULL) == TG_OK;
-    if (!forward)
+    if (forward)
+        tg_implicit_forward(f, Gy, dL);
+    else
         tg_implicit_transpose(f, Gy, dL, NULL);
-    for (int i = 0; i < f->island->rows && fits; i++)
+    for (int i = 0; i < f->island->rows; i++)
         y[i] += dL[i];
-    return fits;
 }
 
 /* G y, and y^T G y */
@@ -190,10 +190,10 @@ static bool find_gain(const tg_implicit *f, tg_arena *arena, double *gain)
         double before = sqrt(weigh(f->island, y, Gy)), after;
         if (!(before > 0))
             break;
-        fits = respond(f, true, arena, Gy, dL, y);
+        respond(f, true, Gy, dL, y);
         after = sqrt(weigh(f->island, y, Gy));
         *gain = tg_larger(*gain, after / before);
-        fits = fits && respond(f, false, arena, Gy, dL, y);
+        respond(f, false, Gy, dL, y);
         for (int k = 0; k < n && after > 0; k++)
             y[k] /= after;
     }

@@ -138,12 +138,13 @@ void tg_held_precondition(const tg_cones *cones, const tg_held *held, int column
 /* what redundant rows answer */
 typedef enum tg_limit_way
 {
-    TG_LIMIT_NEAR,  /* as the rule says; w->x is a solution, or nearly */
+    TG_LIMIT_NEAR,  /* Z^T L_R = 0; false where that is outside of a cone. w->x is a solution, or nearly */
     TG_LIMIT_LINEAR /* cones do not matter: the nearest solution, Z^T L_R stays as it is */
 } tg_limit_way;
 
 /* Newton for the equations of the phases in w->state with the held rows in w->held, from w->x; redundant rows: for the
- * limit of compliant solutions. True when they hold to aim (m/s) after at most so many factorisations. */
+ * limit of compliant solutions where no impulse leaves its cone. True when they hold to aim (m/s) after at most so many
+ * factorisations. */
 bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim);
 
 /* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of

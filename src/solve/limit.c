@@ -3,11 +3,13 @@
  * Independent held rows (held.c: R) have s_R = 0. Redundant ones: a contact with compliance eps carries L = P(z), z =
  * -sigma / eps, P its response: L_N = max(0, z_N), L_T = z_T while that is inside the cone, otherwise on the cone where
  * dissipation is largest (the contact creeps; in scaled variables x_i = S_i z_i / (S_i^2 + alpha), alpha >= 0 such that
- * |x_T| = x_N). Consistent b_R makes Z^T z = 0 for every eps, so z = Q^T d (inconsistent: z = Q^T d - Z Z^T b_R / eps,
- * which opens contacts), and as eps -> 0 the equations are Q sigma_R(P(Q^T d)) = 0, as many as the rank of G_RR. No eps
- * is left, nothing is ill conditioned, and Z^T L_R = 0 wherever no contact creeps or is lifted. Newton, with a slope
- * outside of the cones, P + slope (identity - P): a contact which must be on its cone and has no freedom to creep does
- * not make the matrix singular.
+ * |x_T| = x_N). Consistent b_R makes Z^T z = 0 for every eps, so z = Q^T d, and as eps -> 0 the equations are Q
+ * sigma_R(P(Q^T d)) = 0, as many as the rank of G_RR. No eps is left, nothing is ill conditioned, and Z^T L_R = 0
+ * wherever no contact creeps or is lifted.
+ *
+ * Newton's method has P = 1: where an impulse leaves its cone it ends, and what the rule says is found with compliance
+ * (soft.h). Of such a solution the derivative asks for P, with a slope outside of the cones, P + slope (identity - P): a
+ * contact which must be on its cone and has no freedom to creep does not make the matrix singular.
  *
  * A contact that slides has e = y_T / |y_T| of its Alart-Curnier point, t_j across it, and dx_T = e v_0 + sum_j t_j
  * v_j:
@@ -31,11 +33,9 @@ enum
     CHORDS = 3     /* steps with the same factors */
 };
 
-static const double rounding = 1e-3;   /* of the aim */
-static const double rounded = 30;      /* of the aim */
-static const double exact_slack = 100; /* of the aim: better a little velocity than an impulse outside of its cone */
+static const double rounding = 1e-3; /* of the aim */
+static const double rounded = 30;    /* of the aim */
 static const double smallest_pivot = 1e-4;
-static const double least_slope = 1e-12;
 
 typedef struct limit
 {
@@ -44,12 +44,11 @@ typedef struct limit
     const tg_held *held;
     int ld, rank, count; /* of held rows */
     int slides, size;    /* sliding contacts and their unknowns v */
-    bool unique;         /* rank == count: no d, no responses */
-    bool linear;         /* responses are the identity, d is what is added to x_R of the start */
-    bool outside;        /* a response is outside of its cone */
-    bool with_lu;        /* one was when the matrices were made: w->A and E are those of the responses */
-    double *base;        /* linear: x_R at the start */
-    double *d, *z;       /* z: held rows, impulses that are not scaled */
+    bool unique;         /* rank == count: no d */
+    bool linear;         /* cones do not matter */
+    bool outside;        /* redundant: an impulse is outside of its cone */
+    double *base;        /* redundant: x_R = base + Q^T d */
+    double *d, *z;       /* z: Q^T d */
     double *F;           /* s_R; redundant: Q sigma_R */
     double *f;           /* right-hand side of the small system, then v */
     double *step;        /* of x_R; redundant: of d */
@@ -57,84 +56,7 @@ typedef struct limit
     double *M, *X, *Y;   /* count x size, rank x size, count x size */
     double *small;       /* size x size */
     double slope;        /* of responses outside of their cones */
-    double opening;      /* 1 / eps when held rows contradict each other, otherwise 0 */
 } limit;
-
-/* ---- the response of one contact ---- */
-
-typedef struct response
-{
-    int m;
-    double scale[TG_CONE_MAX - 1], x[TG_CONE_MAX], z[TG_CONE_MAX - 1]; /* z of the tangents */
-    double inverse[TG_CONE_MAX - 1];                                   /* 1 / (S_i^2 + alpha) */
-    double kept[TG_CONE_MAX - 1];                                      /* x_T without the slope outside */
-    double slope;
-    bool lifted, creeps;
-} response;
-
-/* |x_T(alpha)|^2 and half its derivative */
-static double creep_square(const response *p, double alpha, double *slope)
-{
-    double square = 0;
-    *slope = 0;
-    for (int i = 0; i < p->m; i++)
-    {
-        double inverse = 1 / (p->scale[i] * p->scale[i] + alpha), x = p->scale[i] * p->z[i] * inverse;
-        square += x * x;
-        *slope -= x * x * inverse;
-    }
-    return square;
-}
-
-/* alpha with |x_T(alpha)| = x_N: Newton on 1 / |x_T| from alpha = 0, where it is convex: monotone */
-static double creep_alpha(const response *p)
-{
-    double alpha = 0;
-    for (int k = 0; k < TG_ELLIPSE_STEPS; k++)
-    {
-        double slope, square = creep_square(p, alpha, &slope), size = sqrt(square);
-        double step = (size / p->x[0] - 1) * square / -slope;
-        alpha += step;
-        if (step <= TG_ROUNDING * alpha)
-            break;
-    }
-    return alpha;
-}
-
-static void respond(response *p, double z_n)
-{
-    double slope;
-    p->lifted = z_n <= 0;
-    p->x[0] = p->lifted ? p->slope * z_n : z_n;
-    p->creeps = !p->lifted && creep_square(p, 0, &slope) > z_n * z_n;
-    double alpha = p->creeps ? creep_alpha(p) : 0;
-    for (int i = 0; i < p->m; i++)
-    {
-        double free = p->z[i] / p->scale[i];
-        p->inverse[i] = 1 / (p->scale[i] * p->scale[i] + alpha);
-        p->kept[i] = p->lifted ? 0 : p->scale[i] * p->z[i] * p->inverse[i];
-        p->x[1 + i] = p->kept[i] + p->slope * (free - p->kept[i]);
-    }
-}
-
-/* dx / dz applied to q (m + 1 entries), in place */
-static void respond_derivative(const response *p, double *q)
-{
-    double change = -p->x[0] * q[0], weight = 0;
-    for (int i = 0; p->creeps && i < p->m; i++)
-    {
-        change += p->kept[i] * p->inverse[i] * p->scale[i] * q[1 + i];
-        weight += p->inverse[i] * p->kept[i] * p->kept[i];
-    }
-    double d_alpha = p->creeps ? change / weight : 0;
-    for (int i = 0; i < p->m; i++)
-    {
-        double free = q[1 + i] / p->scale[i];
-        double kept = p->lifted ? 0 : p->inverse[i] * (p->scale[i] * q[1 + i] - p->kept[i] * d_alpha);
-        q[1 + i] = kept + p->slope * (free - kept);
-    }
-    q[0] *= p->lifted ? p->slope : 1;
-}
 
 /* ---- all held rows ---- */
 
@@ -148,104 +70,25 @@ static bool slides(const tg_cone *cone, const tg_cone_state *state)
     return state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT && cone->dim > 1;
 }
 
-/* the response of a block with held rows */
-static void block_response(const limit *l, const tg_cone *cone, const tg_cone_state *state, response *p)
+/* what its phase holds of a block leaves its cone */
+static bool is_outside(const tg_cone *cone, const tg_cone_state *state, const double *x)
 {
-    const int *at = l->held->at + cone->row;
-    p->m = state->phase == TG_PHASE_STICK ? cone->dim - 1 : 0;
-    p->slope = l->slope;
-    for (int k = 0; k < p->m; k++)
-    {
-        p->scale[k] = l->cones->scale[cone->row + 1 + k];
-        p->z[k] = l->z[at[1 + k]];
-    }
-    respond(p, l->z[at[0]]);
+    if (cone->kind == TG_CONE_FREE || !has_held_rows(cone, state))
+        return false;
+    if (cone->kind == TG_CONE_BOX)
+        return fabs(x[0]) > cone->bound;
+    return x[0] <= 0 || (state->phase == TG_PHASE_STICK && tg_cone_tangent(cone->dim, x) > x[0]);
 }
 
-/* a row without cone: free, or a box that yields at its bound */
-static double row_response(const tg_cone *cone, double z, double outside, double *slope)
+/* x = base + Q^T d */
+static void follow(limit *l)
 {
-    bool yields = cone->kind == TG_CONE_BOX && fabs(z) > cone->bound;
-    *slope = yields ? outside : 1;
-    double kept = yields ? copysign(cone->bound, z) : z;
-    return kept + outside * (z - kept);
-}
-
-/* x = P(Q^T d) */
-static void respond_all(limit *l)
-{
-    const tg_held *held = l->held;
-    l->outside = false;
-    tg_gemm_nn(1, l->count, l->rank, l->d, l->rank, held->range, l->ld, TG_GEMM_SET, l->z, l->count);
-    for (int i = 0; l->linear && i < l->count; i++)
-        l->w->x[held->row[i]] = l->base[i] + l->z[i];
-    if (l->linear)
-        return;
+    tg_gemm_nn(1, l->count, l->rank, l->d, l->rank, l->held->range, l->ld, TG_GEMM_SET, l->z, l->count);
     for (int i = 0; i < l->count; i++)
-    {
-        l->w->x[held->row[i]] = l->z[i];
-        l->z[i] *= l->cones->scale[held->row[i]];
-    }
-    for (int i = 0; l->opening > 0 && i < l->count; i++)
-        l->z[i] -= l->opening * held->gap[i];
-    for (int b = 0; b < l->cones->blocks; b++)
-    {
-        const tg_cone *cone = &l->cones->block[b];
-        response p;
-        double slope;
-        if (cone->kind == TG_CONE_FREE || !has_held_rows(cone, &l->w->state[b]))
-            continue;
-        if (cone->kind == TG_CONE_BOX)
-        {
-            l->w->x[cone->row] = row_response(cone, l->z[held->at[cone->row]], l->slope, &slope);
-            l->outside = l->outside || slope < 1;
-            continue;
-        }
-        block_response(l, cone, &l->w->state[b], &p);
-        memcpy(l->w->x + cone->row, p.x, (size_t)(p.m + 1) * sizeof *p.x);
-        l->outside = l->outside || p.lifted || p.creeps;
-    }
-}
-
-/* Rows of Z, changes of z not scaled, times 1 / S, become changes of x (rows x count both, in place): only blocks
- * whose response is outside of its cone have more to do. */
-static void respond_derivative_block(const limit *l, const tg_cone *cone, const tg_cone_state *state, int rows,
-                                     double *Z)
-{
-    const int *at = l->held->at + cone->row;
-    response p = {.m = 0};
-    double slope = 1, q[TG_CONE_MAX] = {0};
-    if (cone->kind == TG_CONE_UNIT)
-        block_response(l, cone, state, &p);
-    else
-        row_response(cone, l->z[at[0]], l->slope, &slope);
-    for (int k = 0; k < rows && (p.lifted || p.creeps || slope < 1); k++, Z += l->ld)
-    {
-        for (int i = 0; i <= p.m; i++)
-            q[i] = Z[at[i]] * l->cones->scale[cone->row + i];
-        if (cone->kind == TG_CONE_UNIT)
-            respond_derivative(&p, q);
-        else
-            q[0] *= slope;
-        for (int i = 0; i <= p.m; i++)
-            Z[at[i]] = q[i];
-    }
-}
-
-static void respond_derivatives(const limit *l, int rows, double *Z)
-{
-    for (int b = 0; b < l->cones->blocks; b++)
-        if (has_held_rows(&l->cones->block[b], &l->w->state[b]))
-            respond_derivative_block(l, &l->cones->block[b], &l->w->state[b], rows, Z);
-}
-
-/* E = (dx / dd)^T */
-static void range_derivatives(limit *l)
-{
-    for (int k = 0; k < l->rank; k++)
-        memcpy(l->E + (size_t)k * (size_t)l->ld, l->held->range + (size_t)k * (size_t)l->ld,
-               (size_t)l->count * sizeof *l->E);
-    respond_derivatives(l, l->rank, l->E);
+        l->w->x[l->held->row[i]] = l->base[i] + l->z[i];
+    l->outside = false;
+    for (int b = 0; b < l->cones->blocks && !l->linear && !l->outside; b++)
+        l->outside = is_outside(&l->cones->block[b], &l->w->state[b], l->w->x + l->cones->block[b].row);
 }
 
 /* ---- sliding contacts ---- */
@@ -345,15 +188,7 @@ static void small_rows(limit *l)
 static void solve_range(const limit *l, int columns, double *X)
 {
     tg_held_precondition(l->cones, l->held, columns, X, columns);
-    if (l->with_lu)
-        tg_lu_solve(l->rank, l->w->A, l->ld, l->w->pivot, columns, X, columns);
-    else
-        tg_trsm(TG_TRI_LOWER, l->rank, l->held->chol, l->ld, columns, X, columns);
-}
-
-static const double *derivative(const limit *l)
-{
-    return l->with_lu ? l->E : l->held->range;
+    tg_trsm(TG_TRI_LOWER, l->rank, l->held->chol, l->ld, columns, X, columns);
 }
 
 /* Y = H M */
@@ -368,21 +203,13 @@ static void answer_slides(limit *l)
     }
     tg_gemm_nn(l->rank, n, l->count, l->held->range, l->ld, l->M, n, TG_GEMM_SET, l->X, n);
     solve_range(l, n, l->X);
-    tg_gemm_tn(l->count, n, l->rank, derivative(l), l->ld, l->X, n, TG_GEMM_SET, l->Y, n);
+    tg_gemm_tn(l->count, n, l->rank, l->held->range, l->ld, l->X, n, TG_GEMM_SET, l->Y, n);
 }
 
-/* the matrices of the current phases, directions and responses; false when one is singular */
+/* the matrices of the current phases and directions; false when one is singular */
 static bool factorise(limit *l)
 {
     l->w->newton++;
-    l->with_lu = !l->unique && l->outside;
-    if (l->with_lu)
-    {
-        range_derivatives(l);
-        tg_gemm_nt(l->rank, l->rank, l->count, l->held->factor, l->ld, l->E, l->ld, TG_GEMM_SET, l->w->A, l->ld);
-        if (tg_lu(l->rank, l->w->A, l->ld, l->w->pivot) >= 0)
-            return false;
-    }
     if (l->size == 0)
         return true;
     for (int k = 0; k < l->slides; k++)
@@ -455,7 +282,7 @@ static double measure(limit *l)
 static double evaluate(limit *l)
 {
     if (!l->unique)
-        respond_all(l);
+        follow(l);
     tg_cones_velocity(l->cones, l->w->x, l->w->s);
     update_slides(l);
     return measure(l);
@@ -493,7 +320,7 @@ static void direction(limit *l)
     if (n == 0)
         return;
     if (!l->unique)
-        tg_gemm_nn(1, l->count, l->rank, l->step, l->rank, derivative(l), l->ld, TG_GEMM_SET, answer, l->count);
+        tg_gemm_nn(1, l->count, l->rank, l->step, l->rank, l->held->range, l->ld, TG_GEMM_SET, answer, l->count);
     double *back = l->w->rhs;
     row_product(l->count, n, answer, l->M, back);
     for (int k = 0; k < l->slides; k++)
@@ -562,15 +389,6 @@ static double advance(limit *l, double before, int halvings)
     return left;
 }
 
-/* 1 / (1e-8 mean G_ii) */
-static double opening(const tg_cones *cones)
-{
-    double trace = 0;
-    for (int i = 0; i < cones->rows; i++)
-        trace += cones->G[(size_t)i * (size_t)(cones->ld + 1)] / (cones->scale[i] * cones->scale[i]);
-    return 1e8 * cones->rows / trace;
-}
-
 static limit limit_of(tg_solve_work *w)
 {
     size_t ld = (size_t)w->cones.ld, n = (size_t)w->cones.rows;
@@ -582,8 +400,6 @@ static limit limit_of(tg_solve_work *w)
                .rank = held->rank,
                .count = held->count,
                .unique = held->rank == held->count,
-               .slope = least_slope,
-               .opening = held->inconsistency >= TG_CONSISTENT ? opening(&w->cones) : 0,
                .E = w->range,
                .small = w->range + n * ld,
                .M = w->range + 2 * n * ld};
@@ -609,19 +425,228 @@ static void start(limit *l)
     }
     if (l->unique)
         return;
-    if (l->linear)
-    {
-        memset(l->d, 0, (size_t)l->rank * sizeof *l->d);
-        for (int i = 0; i < l->count; i++)
-            l->base[i] = l->w->x[held->row[i]];
-        return;
-    }
+    memset(l->d, 0, (size_t)l->rank * sizeof *l->d);
     for (int i = 0; i < l->count; i++)
     {
-        double scale = l->cones->scale[held->row[i]];
-        l->z[i] = scale * scale * l->w->x[held->row[i]];
+        double scale = l->cones->scale[held->row[i]], x = l->w->x[held->row[i]];
+        l->base[i] = l->linear ? x : 0;
+        l->z[i] = scale * scale * x;
     }
-    tg_gemm_nt(l->rank, 1, l->count, held->range, l->ld, l->z, l->count, TG_GEMM_SET, l->d, 1);
+    if (!l->linear)
+        tg_gemm_nt(l->rank, 1, l->count, held->range, l->ld, l->z, l->count, TG_GEMM_SET, l->d, 1);
+}
+
+/* More steps with the same factors, while they help: ends in rounding. */
+static void polish(limit *l, double left, double aim)
+{
+    for (int c = 0; c < CHORDS && left > rounding * aim; c++)
+    {
+        double before = left;
+        left = advance(l, left, 0);
+        if (!(left < 0.5 * before))
+            break;
+    }
+}
+
+bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
+{
+    limit l = limit_of(w);
+    l.linear = way == TG_LIMIT_LINEAR;
+    start(&l);
+    double left = evaluate(&l), least = INFINITY;
+    if (!l.unique && left <= rounding * aim && !l.outside)
+        return true;
+    for (int k = 0, idle = 0; k < steps && idle < MOST_IDLE; k++)
+    {
+        if (l.outside || !factorise(&l))
+            return false;
+        left = advance(&l, left, l.unique ? 0 : HALVINGS);
+        for (int c = 0; c < CHORDS && left > aim && l.size > 0 && !l.outside; c++)
+        {
+            double before = left;
+            left = advance(&l, left, 0);
+            if (!(left < 0.1 * before))
+                break;
+        }
+        if (!isfinite(left))
+            return false;
+        if (left <= aim)
+        {
+            polish(&l, left, aim);
+            return !l.outside;
+        }
+        idle = left < 0.5 * least ? 0 : idle + 1;
+        least = tg_smaller(least, left);
+        if (idle >= ROUNDED && left <= rounded * aim)
+            return !l.outside;
+    }
+    return false;
+}
+
+/* ---- responses, for the derivative ---- */
+
+typedef struct response
+{
+    int m;
+    double scale[TG_CONE_MAX - 1], x[TG_CONE_MAX], z[TG_CONE_MAX - 1]; /* z of the tangents */
+    double inverse[TG_CONE_MAX - 1];                                   /* 1 / (S_i^2 + alpha) */
+    double kept[TG_CONE_MAX - 1];                                      /* x_T without the slope outside */
+    double slope;
+    bool lifted, creeps;
+} response;
+
+/* |x_T(alpha)|^2 and half its derivative */
+static double creep_square(const response *p, double alpha, double *slope)
+{
+    double square = 0;
+    *slope = 0;
+    for (int i = 0; i < p->m; i++)
+    {
+        double inverse = 1 / (p->scale[i] * p->scale[i] + alpha), x = p->scale[i] * p->z[i] * inverse;
+        square += x * x;
+        *slope -= x * x * inverse;
+    }
+    return square;
+}
+
+/* alpha with |x_T(alpha)| = x_N: Newton on 1 / |x_T| from alpha = 0, where it is convex: monotone */
+static double creep_alpha(const response *p)
+{
+    double alpha = 0;
+    for (int k = 0; k < TG_ELLIPSE_STEPS; k++)
+    {
+        double slope, square = creep_square(p, alpha, &slope), size = sqrt(square);
+        double step = (size / p->x[0] - 1) * square / -slope;
+        alpha += step;
+        if (step <= TG_ROUNDING * alpha)
+            break;
+    }
+    return alpha;
+}
+
+static void respond(response *p, double z_n)
+{
+    double slope;
+    p->lifted = z_n <= 0;
+    p->x[0] = p->lifted ? p->slope * z_n : z_n;
+    p->creeps = !p->lifted && creep_square(p, 0, &slope) > z_n * z_n;
+    double alpha = p->creeps ? creep_alpha(p) : 0;
+    for (int i = 0; i < p->m; i++)
+    {
+        double free = p->z[i] / p->scale[i];
+        p->inverse[i] = 1 / (p->scale[i] * p->scale[i] + alpha);
+        p->kept[i] = p->lifted ? 0 : p->scale[i] * p->z[i] * p->inverse[i];
+        p->x[1 + i] = p->kept[i] + p->slope * (free - p->kept[i]);
+    }
+}
+
+/* dx / dz applied to q (m + 1 entries), in place */
+static void respond_derivative(const response *p, double *q)
+{
+    double change = -p->x[0] * q[0], weight = 0;
+    for (int i = 0; p->creeps && i < p->m; i++)
+    {
+        change += p->kept[i] * p->inverse[i] * p->scale[i] * q[1 + i];
+        weight += p->inverse[i] * p->kept[i] * p->kept[i];
+    }
+    double d_alpha = p->creeps ? change / weight : 0;
+    for (int i = 0; i < p->m; i++)
+    {
+        double free = q[1 + i] / p->scale[i];
+        double kept = p->lifted ? 0 : p->inverse[i] * (p->scale[i] * q[1 + i] - p->kept[i] * d_alpha);
+        q[1 + i] = kept + p->slope * (free - kept);
+    }
+    q[0] *= p->lifted ? p->slope : 1;
+}
+
+/* the response of a block with held rows */
+static void block_response(const limit *l, const tg_cone *cone, const tg_cone_state *state, response *p)
+{
+    const int *at = l->held->at + cone->row;
+    p->m = state->phase == TG_PHASE_STICK ? cone->dim - 1 : 0;
+    p->slope = l->slope;
+    for (int k = 0; k < p->m; k++)
+    {
+        p->scale[k] = l->cones->scale[cone->row + 1 + k];
+        p->z[k] = l->z[at[1 + k]];
+    }
+    respond(p, l->z[at[0]]);
+}
+
+/* a row without cone: free, or a box that yields at its bound */
+static double row_response(const tg_cone *cone, double z, double outside, double *slope)
+{
+    bool yields = cone->kind == TG_CONE_BOX && fabs(z) > cone->bound;
+    *slope = yields ? outside : 1;
+    double kept = yields ? copysign(cone->bound, z) : z;
+    return kept + outside * (z - kept);
+}
+
+/* x = P(Q^T d); z is scaled from here on */
+static void respond_all(limit *l)
+{
+    follow(l);
+    l->outside = false;
+    for (int i = 0; i < l->count; i++)
+        l->z[i] *= l->cones->scale[l->held->row[i]];
+    for (int b = 0; b < l->cones->blocks; b++)
+    {
+        const tg_cone *cone = &l->cones->block[b];
+        response p;
+        double slope;
+        if (cone->kind == TG_CONE_FREE || !has_held_rows(cone, &l->w->state[b]))
+            continue;
+        if (cone->kind == TG_CONE_BOX)
+        {
+            l->w->x[cone->row] = row_response(cone, l->z[l->held->at[cone->row]], l->slope, &slope);
+            l->outside = l->outside || slope < 1;
+            continue;
+        }
+        block_response(l, cone, &l->w->state[b], &p);
+        memcpy(l->w->x + cone->row, p.x, (size_t)(p.m + 1) * sizeof *p.x);
+        l->outside = l->outside || p.lifted || p.creeps;
+    }
+}
+
+/* Rows of Z, changes of z not scaled, times 1 / S, become changes of x (rows x count both, in place): only blocks
+ * whose response is outside of its cone have more to do. */
+static void respond_derivative_block(const limit *l, const tg_cone *cone, const tg_cone_state *state, int rows,
+                                     double *Z)
+{
+    const int *at = l->held->at + cone->row;
+    response p = {.m = 0};
+    double slope = 1, q[TG_CONE_MAX] = {0};
+    if (cone->kind == TG_CONE_UNIT)
+        block_response(l, cone, state, &p);
+    else
+        row_response(cone, l->z[at[0]], l->slope, &slope);
+    for (int k = 0; k < rows && (p.lifted || p.creeps || slope < 1); k++, Z += l->ld)
+    {
+        for (int i = 0; i <= p.m; i++)
+            q[i] = Z[at[i]] * l->cones->scale[cone->row + i];
+        if (cone->kind == TG_CONE_UNIT)
+            respond_derivative(&p, q);
+        else
+            q[0] *= slope;
+        for (int i = 0; i <= p.m; i++)
+            Z[at[i]] = q[i];
+    }
+}
+
+static void respond_derivatives(const limit *l, int rows, double *Z)
+{
+    for (int b = 0; b < l->cones->blocks; b++)
+        if (has_held_rows(&l->cones->block[b], &l->w->state[b]))
+            respond_derivative_block(l, &l->cones->block[b], &l->w->state[b], rows, Z);
+}
+
+/* E = (dx / dd)^T */
+static void range_derivatives(limit *l)
+{
+    for (int k = 0; k < l->rank; k++)
+        memcpy(l->E + (size_t)k * (size_t)l->ld, l->held->range + (size_t)k * (size_t)l->ld,
+               (size_t)l->count * sizeof *l->E);
+    respond_derivatives(l, l->rank, l->E);
 }
 
 /* whether the impulse of a held block is strictly inside of its cone */
@@ -704,69 +729,6 @@ static void start_strict(limit *l)
             return;
     tg_gemm_nt(l->rank, 1, rows, l->E, l->ld, l->z, rows, TG_GEMM_SET, l->d, 1);
     tg_chol_solve(l->rank, l->w->A, l->ld, 1, l->d, 1);
-}
-
-/* More steps with the same factors, while they help: ends in rounding. Responses outside of their cones come onto them,
- * where the equations let them. */
-static void polish(limit *l, double left, double aim)
-{
-    bool exact = l->outside;
-    double slope = l->slope;
-    if (exact)
-    {
-        l->slope = 0;
-        left = evaluate(l);
-    }
-    for (int c = 0; c < CHORDS && left > rounding * aim; c++)
-    {
-        double before = left;
-        left = advance(l, left, 0);
-        if (!(left < 0.5 * before))
-            break;
-    }
-    if (exact && !(left <= exact_slack * aim))
-    {
-        l->slope = slope;
-        advance(l, evaluate(l), 0);
-    }
-}
-
-bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
-{
-    limit l = limit_of(w);
-    l.linear = way == TG_LIMIT_LINEAR;
-    start(&l);
-    if (way == TG_LIMIT_NEAR && !l.unique)
-        start_strict(&l);
-    double left = evaluate(&l), least = INFINITY;
-    if (!l.unique && left <= rounding * aim && !l.outside)
-        return true;
-    for (int k = 0, idle = 0; k < steps && idle < MOST_IDLE; k++)
-    {
-        if (!factorise(&l))
-            return false;
-        bool outside = l.outside;
-        left = advance(&l, left, l.unique ? 0 : HALVINGS);
-        for (int c = 0; c < CHORDS && left > aim && l.size > 0 && outside == l.outside; c++)
-        {
-            double before = left;
-            left = advance(&l, left, 0);
-            if (!(left < 0.1 * before))
-                break;
-        }
-        if (!isfinite(left))
-            return false;
-        if (left <= aim)
-        {
-            polish(&l, left, aim);
-            return true;
-        }
-        idle = left < 0.5 * least ? 0 : idle + 1;
-        least = tg_smaller(least, left);
-        if (idle >= ROUNDED && left <= rounded * aim)
-            return true;
-    }
-    return false;
 }
 
 bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K)

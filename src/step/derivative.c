@@ -33,8 +33,7 @@ size_t tg_implicit_capacity(const tg_model *m, const tg_capacity *c)
 }
 
 /* Whether a unit of w of one row does nothing to v+: to rounding, against what the row's own impulse does. */
-static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *island, const tg_implicit *f, int row,
-                         bool *idle)
+static bool is_idle(const tg_model *m, tg_work *w, const tg_rows_island *island, const tg_implicit *f, int row)
 {
     const double rounding = 1e-13;
     tg_step_work *s = w->step;
@@ -45,7 +44,7 @@ static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *is
     memset(unit, 0, bytes);
     memset(dL, 0, bytes);
     unit[row] = 1;
-    TG_TRY(tg_implicit_forward(f, 1, unit, NULL, 1, &r->scratch, dL + island->row, 1, &w->error));
+    tg_implicit_forward(f, unit, dL + island->row);
     tg_rows_response(m, w, dL, all);
     double own = dL[island->row + row], most = 0, left = 0;
     memset(dL, 0, bytes);
@@ -56,25 +55,21 @@ static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *is
         left = fmax(left, fabs(all[k]));
         most = fmax(most, fabs(alone[k]));
     }
-    *idle = own != 0 && left <= rounding * most;
-    return TG_OK;
+    return own != 0 && left <= rounding * most;
 }
 
 /* A contact with compliance between bodies that rigid rows hold already has no part in the motion. z of its row is then
  * zero, not what rounding leaves of it: gradients of compliance are L_N / dt^2 times z. */
-static tg_status find_idle(const tg_model *m, tg_work *w, const tg_rows_island *island, tg_implicit *f)
+static void find_idle(const tg_model *m, tg_work *w, const tg_rows_island *island, tg_implicit *f)
 {
     const tg_rows *r = w->rows;
     for (int b = island->block; b < island->block + island->blocks; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
-        bool idle = false;
-        if (c->source == TG_SOURCE_CONTACT && tg_law_compliance(w->params, &r->touch[c->index].law) > 0)
-            TG_TRY(is_idle(m, w, island, f, c->row - island->row, &idle));
-        if (idle)
+        if (c->source == TG_SOURCE_CONTACT && tg_law_compliance(w->params, &r->touch[c->index].law) > 0 &&
+            is_idle(m, w, island, f, c->row - island->row))
             tg_implicit_leave_out(f, c->row - island->row);
     }
-    return TG_OK;
 }
 
 /* A contact that is apart, within reach, is smoothed by a share of the speed at which it opens, (1 - (Phi / reach)^2):
@@ -226,7 +221,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
                                       r->mode + island->block, island->result.selection, s->use, &arena,
                                       &s->implicit[i], &w->error));
             if (s->use == TG_IMPLICIT_MOTION && !r->explicit_law)
-                TG_TRY(find_idle(m, w, island, &s->implicit[i]));
+                find_idle(m, w, island, &s->implicit[i]);
         }
         if (s->within)
             TG_TRY(factor_placing(w, i, &arena));

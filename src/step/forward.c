@@ -288,16 +288,16 @@ static void add_friction(tg_forward *f, const group *g, const tg_rows_island *is
 static void fill_responses(tg_forward *f, const group *g, const tg_implicit *implicit)
 {
     int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
-    tg_implicit_equations(implicit, n, f->J, ld, f->work, f->BJ, ld);
+    tg_implicit_times(implicit, TG_IMPLICIT_VELOCITIES, n, f->J, ld, f->work, f->BJ, ld);
     tg_gemm_nn(unknowns, n, n, f->BJ, ld, f->K, ld, TG_GEMM_SET, f->BJA, ld);
     if (tg_implicit_is_symmetric(implicit))
         memcpy(f->T, f->BJA, sizeof(double) * (size_t)unknowns * (size_t)ld);
     else
     {
-        tg_implicit_impulses(implicit, n, f->J, ld, f->work, f->BS, ld);
+        tg_implicit_times(implicit, TG_IMPLICIT_IMPULSES, n, f->J, ld, f->work, f->BS, ld);
         tg_gemm_nn(unknowns, n, n, f->BS, ld, f->K, ld, TG_GEMM_SET, f->T, ld);
     }
-    tg_implicit_responses(implicit, n, f->T, ld);
+    tg_implicit_solve(implicit, true, n, f->T, ld);
 }
 
 static bool any_slipping(const tg_forward *f, const tg_rows_island *island)
@@ -336,10 +336,10 @@ static void add_island(tg_forward *f, const group *g, int index, tg_gemm_mode mo
     int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
     fill_velocities(f, g, index);
     fill_responses(f, g, implicit);
-    tg_implicit_equations(implicit, n, f->S_q, ld, f->work, f->BS, ld);
+    tg_implicit_times(implicit, TG_IMPLICIT_VELOCITIES, n, f->S_q, ld, f->work, f->BS, ld);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, mode, g->next_q, g->ldr);
     if (f->more)
-        tg_implicit_equations(implicit, n, f->S_v, ld, f->work, f->BS, ld);
+        tg_implicit_times(implicit, TG_IMPLICIT_VELOCITIES, n, f->S_v, ld, f->work, f->BS, ld);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->more ? f->BS : f->BJ, ld, mode, g->next_v, g->ldr);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BJA, ld, TG_GEMM_ADD, f->K, ld);
     f->answers = g->whole && f->w->rows->nisland == 1;
@@ -539,7 +539,7 @@ static void keep_group(tg_forward *f, const group *g, int first, int last)
         double *Z = kept_rows(f, island);
         gather_jacobian(f, g, island, f->J);
         fill_responses(f, g, implicit);
-        tg_implicit_combine(implicit, g->n, f->T, g->ld, f->work, Z, g->ld);
+        tg_implicit_combine(implicit, TG_IMPLICIT_VELOCITIES, g->n, f->T, g->ld, f->work, Z, g->ld);
         for (int k = 0; k < implicit->idles; k++)
             tg_clear(Z + (ptrdiff_t)implicit->idle[k] * g->ld, 1, g->n);
         tg_gemm_tn(g->n, g->n, implicit->unknowns, f->T, g->ld, f->BJA, g->ld, TG_GEMM_ADD, f->K, g->ld);
@@ -708,7 +708,7 @@ static void frozen_along(tg_forward *f, int index, const tg_cotangent *in, bool 
 }
 
 /* dv = A^-1 J^T dL, and y += A^-1 J^T l */
-static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, double *dv)
+static void impulse_change(tg_forward *f, const row_changes *c, double *y, double *dv)
 {
     const tg_rows *r = f->w->rows;
     if (c->frozen)
@@ -725,11 +725,9 @@ static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, 
         int row = r->island[i].row;
         for (int k = 0; k < f->s->implicit[i].idles; k++)
             c->w[row + f->s->implicit[i].idle[k]] = 0;
-        TG_TRY(tg_implicit_forward(&f->s->implicit[i], 1, c->w + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1,
-                                   &f->w->error));
+        tg_implicit_forward(&f->s->implicit[i], c->w + row, c->dL + row);
     }
     tg_rows_response(f->m, f->w, c->dL, dv);
-    return TG_OK;
 }
 
 /* dv of a group whose matrices are kept: v + K (rhs + J^T l) + Z^T (S + J v) */
@@ -847,7 +845,7 @@ tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *
         rows_along(f, in, along, &c);
         for (int i = 0; i < w->rows->nisland; i++)
             frozen_along(f, i, in, along, &c);
-        TG_TRY(impulse_change(f, &c, y, dv));
+        impulse_change(f, &c, y, dv);
     }
     for (int k = 0; k < m->nv; k++)
         dv[k] += y[k];
@@ -875,7 +873,7 @@ static void add_kept_rows(tg_forward *f, int island, const double *S, double *dv
 }
 
 /* dv = A^-1 J^T D S, island by island */
-static tg_status rows_answer(tg_forward *f, row_changes *c, double *dv)
+static void rows_answer(tg_forward *f, row_changes *c, double *dv)
 {
     const tg_rows *r = f->w->rows;
     bool any = false;
@@ -886,16 +884,14 @@ static tg_status rows_answer(tg_forward *f, row_changes *c, double *dv)
         if (f->s->implicit[i].kept || is_zero(r->island[i].rows, c->S + row))
             continue;
         any = true;
-        TG_TRY(tg_implicit_forward(&f->s->implicit[i], 1, c->S + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1,
-                                   &f->w->error));
+        tg_implicit_forward(&f->s->implicit[i], c->S + row, c->dL + row);
     }
     if (any)
         tg_rows_response(f->m, f->w, c->dL, dv);
-    return TG_OK;
 }
 
 /* dv = A^-1 J^T D S: T B S where T is at hand, Z^T S where matrices are kept; force += J^T l / dt */
-static tg_status rows_parameter(tg_forward *f, const tg_cotangent *in, row_changes *c, double *force, double *dv)
+static void rows_parameter(tg_forward *f, const tg_cotangent *in, row_changes *c, double *force, double *dv)
 {
     const tg_rows *r = f->w->rows;
     const tg_implicit *first = f->s->implicit;
@@ -913,16 +909,15 @@ static tg_status rows_parameter(tg_forward *f, const tg_cotangent *in, row_chang
             c->S[r->island[i].row + f->s->implicit[i].idle[k]] = 0;
     if (f->answers)
     {
-        tg_implicit_equations(first, 1, c->S, 1, f->work, c->dL, 1);
+        tg_implicit_times(first, TG_IMPLICIT_VELOCITIES, 1, c->S, 1, f->work, c->dL, 1);
         tg_gemm_nn(1, f->m->nv, first->unknowns, c->dL, first->unknowns, f->T, v4_pad(f->m->nv), TG_GEMM_SET, dv,
                    f->m->nv);
     }
     else
-        TG_TRY(rows_answer(f, c, dv));
+        rows_answer(f, c, dv);
     for (int i = 0; i < r->nisland; i++)
         if (f->s->implicit[i].kept)
             add_kept_rows(f, i, c->S, dv);
-    return TG_OK;
 }
 
 /* dv+ = K (dt f + J^T l) + A^-1 J^T D S: dt K is the matrix of tau */
@@ -937,7 +932,7 @@ tg_status tg_forward_parameter(const tg_model *m, tg_work *w, const tg_cotangent
     tg_clear(dv, 1, m->nv);
     if (!is_zero(r->nrow, c.S) || !is_zero((TG_AXES + 1) * r->nblock, f->s->block_gradient) ||
         (f->spreads && !is_zero(r->nrow, c.n)))
-        TG_TRY(rows_parameter(f, in, &c, force, dv));
+        rows_parameter(f, in, &c, force, dv);
     if (!is_zero(m->nv, force))
         add_product(m->nv, m->nv, by_tau, force, dv);
     return TG_OK;
