@@ -34,7 +34,7 @@ static bool take(tg_implicit *f, int rows, tg_arena *arena)
     f->pivot = TG_TAKE(arena, int, n, "implicit: pivots");
     f->row = TG_TAKE(arena, int, n, "implicit: held rows");
     f->idle = TG_TAKE(arena, int, n, "implicit: idle rows");
-    f->work = TG_TAKE(arena, double, 5 * n, "implicit: work");
+    f->work = TG_TAKE(arena, double, 4 * n, "implicit: work");
     f->slides = TG_TAKE(arena, bool, n, "implicit: sliding blocks");
     f->slider = TG_TAKE(arena, tg_slider, n / DIM, "implicit: sliding contacts");
     return !arena->failed;
@@ -49,7 +49,6 @@ size_t tg_implicit_bytes(int rows)
     tg_ties_take(&f, rows, rows, &count);
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
     (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with yielding friction");
-    (void)TG_TAKE(&count, double, 2 * (size_t)rows, "implicit: the point");
     return count.used;
 }
 
@@ -73,12 +72,66 @@ static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
 
 /* ---- labels ---- */
 
+/* The slowest slip of a contact that slides, |S sigma_T| over the largest coefficient, of those above TG_NO_SLIP. */
+static double slowest_slip(const tg_implicit *f)
+{
+    double slowest = INFINITY;
+    for (int b = 0; b < f->island->blocks; b++)
+    {
+        const tg_block *block = &f->island->block[b];
+        double slip = 0, largest = 0;
+        for (int i = 1; i < block->rows && block->kind == TG_BLOCK_CONTACT && f->slides[b]; i++)
+        {
+            double mu = block->mu[i - 1], moved = mu * f->sigma[block->row + i];
+            slip += moved * moved;
+            largest = tg_larger(largest, mu);
+        }
+        slip = largest > 0 ? sqrt(slip) / largest : 0;
+        slowest = slip > TG_NO_SLIP ? tg_smaller(slowest, slip) : slowest;
+    }
+    return slowest;
+}
+
 /* Held rows that contradict each other are not all held, and by what they are off the direction of a slow slip is off
  * (what creeps is slower than that, and follows what they contradict each other by). */
 static bool contradicts(const tg_implicit *f)
 {
     return f->conflict >= TG_CONSISTENT ||
-           (f->conflict > TG_ON_CONE * TG_NO_SLIP && f->conflict > TG_ON_CONE * tg_slowest_slip(f, TG_NO_SLIP));
+           (f->conflict > TG_ON_CONE * TG_NO_SLIP && f->conflict > TG_ON_CONE * slowest_slip(f));
+}
+
+/* how fast held rows move */
+static double largest_held(const tg_implicit *f, const double *sigma)
+{
+    double largest = 0;
+    for (int i = 0; i < f->held; i++)
+        largest = tg_larger(largest, fabs(sigma[f->row[i]]));
+    return largest;
+}
+
+/* the largest G_ii |L_i| */
+static double largest_own(const tg_island *island, const double *L)
+{
+    double largest = 0;
+    for (int i = 0; i < island->rows; i++)
+        largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)] * fabs(L[i]));
+    return largest;
+}
+
+/* Whether the solver ended with impulses that are known to fewer digits than their derivatives should be: with such
+ * equations, bringing held rows to rest changes them by more, dL = D r, r = sigma of held rows. The step is then not
+ * quite the one that is differentiated, and what it is off by changes with its inputs. */
+static bool is_rough(const tg_implicit *f)
+{
+    int rows = f->island->rows;
+    double *r = f->work + 2 * rows, *dL = f->work + 3 * rows, own = largest_own(f->island, f->L);
+    if (own >= f->condition * largest_held(f, f->sigma) / TG_NO_CHANGE)
+        return false;
+    memset(r, 0, (size_t)rows * sizeof *r);
+    for (int i = 0; i < f->held; i++)
+        r[f->row[i]] = f->sigma[f->row[i]];
+    tg_implicit_forward(f, r, dL);
+    return largest_own(f->island, dL) > TG_NO_CHANGE * own;
 }
 
 static tg_gradient_kind label(const tg_implicit *f, bool regular)
@@ -120,7 +173,7 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_a
     bool independent =
         asked.selection == TG_SELECT_INDEPENDENT ||
         (selected && !tg_island_sticks_twice(f->island, f->L, f->sigma, mode) && tg_independent_is_whole(f, mode));
-    if (independent && tg_independent_build(f, mode) && (!tg_find_point(f) || tg_independent_build(f, mode)))
+    if (independent && tg_independent_build(f, mode))
         return true;
     return tg_redundant_build(f, mode, (tg_redundant_request){selected, asked.attempt, asked.use}, arena, regular);
 }
@@ -165,7 +218,6 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     request asked = {selection, use, false};
     tg_block_mode *creeping = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: creeping contacts");
     tg_block_mode *yielding = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: yielding friction");
-    out->point = TG_TAKE(arena, double, 2 * (size_t)island->rows, "implicit: the point");
     size_t taken = tg_arena_mark(arena);
     const tg_implicit empty = *out;
     fits = fits && !arena->failed;
@@ -184,9 +236,9 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     fits = fits && (!regular || build_yielding(out, mode, asked, arena, taken, yielding));
     if (!fits || !tg_find_ties(out, out->yields ? yielding : mode, arena))
         return refuse(island->rows, mark, arena, error);
-    if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields || out->sigma != sigma)
+    if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields)
         out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
-    out->kind = label(out, regular && !tg_is_rough(out, L, sigma));
+    out->kind = label(out, regular && !is_rough(out));
     return TG_OK;
 }
 

@@ -56,8 +56,7 @@ typedef enum tg_gradient_kind
 typedef struct tg_implicit
 {
     const tg_island *island;
-    const double *L, *sigma; /* the solution, or the point next to it (tg_find_point) */
-    double *point;           /* 2 rows: where that goes */
+    const double *L, *sigma; /* the solution */
     const tg_cone_law *law;  /* NULL: the unrelaxed one */
     tg_gradient_kind kind;
     double fixed;     /* rows with a G_ii not above this carry nothing (tg_fixed_size) */
@@ -85,7 +84,7 @@ typedef struct tg_implicit
     bool kept; /* forward and reverse mode use the matrices that the step keeps (step/forward.h) */
     int idles; /* rows that have no part in the motion (tg_implicit_leave_out) */
     int *idle;
-    double *work; /* 5 rows */
+    double *work; /* 4 rows */
     bool *slides; /* blocks that slide, joint friction at its bound */
 
     int sliders; /* independent rows */

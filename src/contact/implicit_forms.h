@@ -37,20 +37,6 @@ bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mo
  * such factor. */
 bool tg_implicit_eliminate(tg_implicit *f, double share);
 
-/* ---- implicit_point.c ---- */
-
-/* Moves L and sigma to where held rows rest, with the factors at hand; false where they do already, to what counts, or
- * would not. Directions of slips are to be taken again. */
-bool tg_find_point(tg_implicit *f);
-
-/* The slowest slip of a contact that slides, |S sigma_T| over the largest coefficient, of those above some speed. */
-double tg_slowest_slip(const tg_implicit *f, double least);
-
-/* Whether the impulses L that the solver ended with are known to fewer digits than their derivatives should be: with
- * such equations, bringing held rows to rest changes them by more (as velocities, G_ii L_i). The step is then not quite
- * the one that is differentiated, and what it is off by changes with its inputs. */
-bool tg_is_rough(const tg_implicit *f, const double *L, const double *sigma);
-
 /* ---- implicit_creep.c ---- */
 
 /* The modes with contacts that creep on their cone as sliding ones, with their margins; whether there are any. */
@@ -76,7 +62,7 @@ typedef struct tg_redundant_request
     tg_implicit_use use;
 } tg_redundant_request;
 
-/* Finds the rank of held rows and factors the equations in the form that fits, at the point (tg_find_point). False when
+/* Finds the rank of held rows and factors the equations in the form that fits. False when
  * the arena is too small; *regular: whether they determine the derivative. */
 bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_redundant_request asked, tg_arena *arena,
                         bool *regular);

@@ -115,8 +115,7 @@ typedef struct builder
     double *d, *E, *K;
     int n;         /* rows of the island */
     double *extra; /* diagonal of the last equations */
-    bool fresh;    /* B, C and extra are those of the point, as they are */
-    bool selected;
+    bool fresh;    /* B, C and extra are as they are */
 } builder;
 
 /* the impulses of a row of changes dx of held rows, tangents of sliding contacts included */
@@ -353,36 +352,6 @@ static bool eliminate(builder *p, const tg_block_mode *mode)
     return independent ? tg_independent_build(p->f, mode) : build_redundant(p);
 }
 
-/* the solution and the directions of slips, at another point */
-static void take_point(builder *p)
-{
-    tg_solve_work *w = p->w;
-    p->fresh = false;
-    gather_solution(w, p->f->L, p->f->sigma);
-    for (int c = 0; c < w->cones.blocks; c++)
-        if (w->state[c].phase == TG_PHASE_SLIDE && w->cones.block[c].kind == TG_CONE_UNIT)
-            tg_newton_direction(&w->cones.block[c], w->x + w->cones.block[c].row, w->s + w->cones.block[c].row,
-                                &w->state[c]);
-}
-
-/* The equations at the point. Factors with small pivots, if they bring held rows to rest, are good enough to find it.
- */
-static bool build_at_point(builder *p, const tg_block_mode *mode, double worst)
-{
-    p->fresh = false;
-    bool good = eliminate(p, mode), has_factors = p->f->condition < INFINITY;
-    bool moved = p->selected && has_factors && tg_find_point(p->f);
-    if (!good && !moved)
-    {
-        good = build_orthogonal(p, 0, worst, true);
-        moved = good && p->selected && tg_find_point(p->f);
-    }
-    if (!moved)
-        return good;
-    take_point(p); /* which is near: what elimination did not solve there, it does not solve here */
-    return (good && eliminate(p, mode)) || build_orthogonal(p, 0, worst, true);
-}
-
 static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
 {
     tg_solve_work *w = p->w;
@@ -391,7 +360,8 @@ static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use us
         build_held(p);
         return tg_held_smallest_pivot(w) > (is_resolved(w) && worst < TG_SOFT ? TG_LEAST_LEVER : worst);
     }
-    return build_at_point(p, mode, worst);
+    p->fresh = false;
+    return eliminate(p, mode) || build_orthogonal(p, 0, worst, true);
 }
 
 /* The equations do not determine the derivative: what they hardly say is left out. */
@@ -402,22 +372,6 @@ static void build_regularised(builder *p, tg_implicit_use use)
         build_held(p);
     else
         build_orthogonal(p, TG_SOFT, TG_SOFT, false);
-}
-
-/* Rows that were taken for redundant and contradict each other, but agree as soon as smaller pivots count, are
- * independent, if barely, as near the dead centre of a linkage: the derivative is that of independent rows, of which
- * rounding of G leaves some digits. */
-static bool build_finer(builder *p, const tg_block_mode *mode, tg_implicit_use use, double least)
-{
-    tg_held_build_to(p->w, least);
-    p->f->conflict = p->w->held.inconsistency;
-    return p->f->conflict < TG_CONSISTENT && build_form(p, mode, use, least);
-}
-
-/* Whether the rank changes if pivots down to that share count. */
-static bool has_finer(const tg_solve_work *w, double least)
-{
-    return w->held.weak || w->held.rest > least;
 }
 
 /* Whether contacts without load open, however slowly, that the phases hold. */
@@ -444,7 +398,6 @@ static bool open_phases(builder *p, const tg_block_mode *mode)
 static bool build(builder *p, const tg_block_mode *mode, tg_redundant_request asked)
 {
     const tg_implicit_use use = asked.use;
-    const double least = DBL_EPSILON / TG_SOFT;
     tg_solve_work *w = p->w;
     tg_implicit *f = p->f;
     tg_redundant_phases(f, mode, w, f->slides);
@@ -453,13 +406,9 @@ static bool build(builder *p, const tg_block_mode *mode, tg_redundant_request as
     bool disagrees = f->conflict >= TG_CONSISTENT, opens = disagrees && any_opens(w, mode);
     bool contradicts = disagrees && !(opens && open_phases(p, mode));
     bool at_change = f->margin < TG_OPENING || contradicts || f->yields;
-    if (contradicts && (opens || has_finer(w, least)))
+    if (contradicts && opens)
     {
-        double conflict = f->conflict;
         set_phases(w, mode, false, f->slides);
-        if (build_finer(p, mode, use, least))
-            return false;
-        f->conflict = conflict;
         tg_held_build(w);
     }
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
@@ -484,14 +433,7 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_redundant_
     if (!fits || !take_scratch(&s, f->island->rows, arena))
         return false;
     tg_held_levers_take(&s.w, arena);
-    builder p = {.f = f,
-                 .w = &s.w,
-                 .d = s.d,
-                 .E = s.E,
-                 .K = s.K,
-                 .n = f->island->rows,
-                 .extra = f->work,
-                 .selected = asked.selected};
+    builder p = {.f = f, .w = &s.w, .d = s.d, .E = s.E, .K = s.K, .n = f->island->rows, .extra = f->work};
     *regular = build(&p, mode, asked);
     if (*regular || !asked.attempt)
         tg_find_braces(f, &s.w);

@@ -410,28 +410,12 @@ bool tg_block_creeps(const tg_block *block, const double *L, const double *sigma
            impulse * slip - against <= unsure(off, slip) * impulse * slip;
 }
 
-/* Whether the slip of a contact is more than what held rows contradict each other by: then it was not held. w: cones,
- * with all held rows built. */
-static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *sigma)
-{
-    double square = 0, off = 0;
-    for (int i = cone->row + 1; i < cone->row + cone->dim; i++)
-    {
-        double slip = sigma[w->cones.source[i]], held = w->held.at[i] >= 0 ? w->held.gap[w->held.at[i]] : 0;
-        square += slip * slip;
-        off += (slip - held) * (slip - held);
-    }
-    return square > TG_OPENING * TG_OPENING && off > 0.25 * square;
-}
-
 /* The side on which a block is that is neither strictly held nor immaterial: it opens, or creeps on its cone, a little;
  * otherwise it sticks, with margin zero. */
 static void find_sides(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
     const tg_island *island = j->island;
     double unrest = tg_island_unrest(island, L, sigma);
-    set_phases(w, j, L, sigma, mode, NULL);
-    tg_held_build(w);
     for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
@@ -442,7 +426,7 @@ static void find_sides(tg_solve_work *w, const judged *j, const double *L, const
         if (carried(island, block, L, sigma) <= 0 && sigma[block->row] > TG_OPENING)
             mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
         else if (diagonal(island, block->row) * L[block->row] > TG_NO_FORCE &&
-                 (creeps(w, cone, sigma) || tg_block_creeps(block, L + block->row, sigma + block->row, unrest)))
+                 tg_block_creeps(block, L + block->row, sigma + block->row, unrest))
             mode[b] = settled(TG_MODE_SLIDING, slip_of(block, sigma + block->row));
     }
 }
