@@ -30,6 +30,7 @@ static bool take(tg_implicit *f, int rows, tg_arena *arena)
     size_t n = (size_t)rows;
     f->spread = TG_TAKE(arena, double, n, "implicit: spread");
     f->brace = TG_TAKE(arena, double, n, "implicit: brace");
+    f->rest = TG_TAKE(arena, double, n, "implicit: brace without friction that gives way");
     f->A = TG_TAKE(arena, double, n *n, "implicit: matrix");
     f->pivot = TG_TAKE(arena, int, n, "implicit: pivots");
     f->row = TG_TAKE(arena, int, n, "implicit: held rows");
@@ -178,9 +179,21 @@ static bool build(tg_implicit *f, const tg_block_mode *mode, request asked, tg_a
     return tg_redundant_build(f, mode, (tg_redundant_request){selected, asked.attempt, asked.use}, arena, regular);
 }
 
+/* What the other rows do, with limits that give way. */
+static bool find_rest(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
+{
+    double *brace = f->brace;
+    f->brace = f->rest;
+    bool fits = tg_find_braces_of(f, mode, arena);
+    f->rests = f->braced;
+    f->braced = true;
+    f->brace = brace;
+    return fits;
+}
+
 /* Where held rows brace each other, dry friction gives way, if the other rows determine the derivative. It counts as at
  * its bound, held by the others, in what follows: if these bear it whichever way it acts, it slips on both sides
- * (implicit_ties.c), and nothing is braced but what else there is. Limits that give way are among that. */
+ * (implicit_ties.c). What was found about the braces is kept. */
 static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, request asked, tg_arena *arena, size_t taken,
                            tg_block_mode *yielding)
 {
@@ -204,7 +217,7 @@ static bool build_yielding(tg_implicit *f, const tg_block_mode *mode, request as
     for (int b = 0; b < f->island->blocks; b++)
         if (!f->yields || f->island->block[b].kind == TG_BLOCK_LIMIT)
             yielding[b] = mode[b];
-    return fits && (!f->yields || tg_find_braces_of(f, yielding, arena));
+    return fits && (!f->yields || find_rest(f, yielding, arena));
 }
 
 /* Contacts that creep are tried as such first. */

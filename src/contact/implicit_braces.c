@@ -127,7 +127,7 @@ static bool are_braced(tg_solve_work *w, int rank, tg_phase *phase)
 
 void tg_find_braces(tg_implicit *f, tg_solve_work *w)
 {
-    if (f->yields) /* tg_find_braces_of: with limits that give way */
+    if (f->yields)
         return;
     f->braced = f->rank < f->held && are_braced(w, f->rank, (tg_phase *)w->active);
     if (f->braced)

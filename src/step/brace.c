@@ -86,26 +86,26 @@ static void find_answer(const tg_model *m, tg_work *w, asked which, double *y, d
 
 /* ---- between bodies ---- */
 
-/* Equalities that contradict each other count without what no velocity can follow, P J (contact/consistent.c): P z. */
-static bool gather(const tg_model *m, tg_work *w, double *z)
+/* Equalities that contradict each other count without what no velocity can follow, P J (contact/consistent.c): P z.
+ * tied: without friction that gives way and is asked for by itself. */
+static bool gather(const tg_model *m, tg_work *w, bool tied, double *z)
 {
     tg_rows *r = w->rows;
     bool any = false;
     for (int i = 0; i < r->nisland; i++)
-        any = any || w->step->implicit[i].braced;
-    if (!any)
-        return false;
-    memset(z, 0, sizeof(double) * (size_t)r->nrow);
-    for (int i = 0; i < r->nisland; i++)
     {
         const tg_implicit *f = &w->step->implicit[i];
-        if (!f->braced)
+        bool rest = tied && f->yields;
+        if (!(rest ? f->rests : f->braced))
             continue;
+        if (!any)
+            memset(z, 0, sizeof(double) * (size_t)r->nrow);
+        any = true;
         tg_step_need_rows(m, w);
-        memcpy(z + r->island[i].row, f->brace, sizeof(double) * (size_t)r->island[i].rows);
+        memcpy(z + r->island[i].row, rest ? f->rest : f->brace, sizeof(double) * (size_t)r->island[i].rows);
         tg_consistent_part(m, r, &r->island[i], z + r->island[i].row);
     }
-    return true;
+    return any;
 }
 
 /* Whether J^T z is zero at this q only, as at the dead centre of a linkage: rows that were redundant hold something as
@@ -134,7 +134,7 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     double *z = s->row_gradient, gdt, largest = 0;
     s->braces_known = false;
-    if (!gather(m, w, z))
+    if (!gather(m, w, true, z))
         return false;
     tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, NULL, &gdt);
     for (int k = 0; k < m->nv; k++)
@@ -189,7 +189,7 @@ bool tg_braces_params(const tg_model *m, tg_work *w, const int *index, int count
     double *z = s->row_gradient, *scratch = z + w->rows->capacity.rows, gdt;
     if (s->braces_known)
         return true;
-    if (!gather(m, w, z))
+    if (!gather(m, w, false, z))
         return false;
     s->braces_known = count > 2;
     if (s->braces_known)
@@ -230,7 +230,7 @@ static double own_effect(const tg_work *w, const double *z)
 bool tg_braces_move(const tg_model *m, tg_work *w)
 {
     double *z = w->step->row_gradient, *p = w->step->cotangent, largest = 0;
-    if (!gather(m, w, z))
+    if (!gather(m, w, false, z))
         return false;
     tg_rows_response(m, w, z, p);
     for (int k = 0; k < m->nv; k++)
