@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What sensitivities cost: `r.sensitivity` of 3 and 10 parameters over 100 steps beside the rollout with its tape, and
-`sim.jacobian(params=k names)` beside `sim.jacobian()`. Processor time, best of 9. Parameters are drawn from all that
-the model has (--seed), geometry included.
+`sim.jacobian(params=k names)` beside `sim.jacobian()`. Processor time, best of 9 (Jacobians: of 45). What is compared
+takes turns, so that a machine that is slower for a while is so for both. Parameters are drawn from all that the model
+has (--seed), geometry included.
 
     .venv/bin/python bench/sensitivity.py [--seed N] [model ...]
 
@@ -33,12 +34,15 @@ void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTR
 """
 
 
-def best(call):
-    least = np.inf
-    for _ in range(REPEATS):
-        start = time.thread_time()
-        call()
-        least = min(least, time.thread_time() - start)
+def best(calls, repeats=REPEATS, before=lambda: None):
+    """The least processor time of each of the calls, which take turns."""
+    least = [np.inf] * len(calls)
+    for _ in range(repeats):
+        for k, call in enumerate(calls):
+            before()
+            start = time.thread_time()
+            call()
+            least[k] = min(least[k], time.thread_time() - start)
     return least
 
 
@@ -113,24 +117,23 @@ def count_models(paths, seed):
 
 def measure(path, rng):
     m, q0, v0, u = opening(path, rng)
-    run = best(lambda: tg.rollout(m, q0, v0, u))
     r = tg.rollout(m, q0, v0, u)
     chosen = rng.choice(m.nparams, 10, replace=False)
-    three, ten = best(lambda: r.sensitivity(chosen[:3])), best(lambda: r.sensitivity(chosen))
+    run, three, ten = best([
+        lambda: tg.rollout(m, q0, v0, u),
+        lambda: r.sensitivity(chosen[:3]),
+        lambda: r.sensitivity(chosen),
+    ])
     sim = tg.Sim(m)
-    sim.q, sim.v = r.q[50], r.v[50]
     many = min(30, m.nparams)
     names = [m.param_names()[i] for i in rng.choice(m.nparams, many, replace=False)]
-    ratios = []
-    for params in ((), names[:1], names[:3], names):
-        least = np.inf
-        for _ in range(5 * REPEATS):
-            sim.q, sim.v = r.q[50], r.v[50]
-            sim.step(u=u[50])
-            start = time.thread_time()
-            sim.jacobian(params=params)
-            least = min(least, time.thread_time() - start)
-        ratios.append(least)
+
+    def step():
+        sim.q, sim.v = r.q[50], r.v[50]
+        sim.step(u=u[50])
+
+    calls = [lambda params=params: sim.jacobian(params=params) for params in ((), names[:1], names[:3], names)]
+    ratios = best(calls, 5 * REPEATS, step)
     more = [(t / ratios[0] - 1) / k for t, k in zip(ratios[1:], (1, 3, many), strict=True)]
     return run / STEPS * 1e6, three / run, ten / run, ratios[0] * 1e6, *more
 

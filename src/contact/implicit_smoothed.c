@@ -4,8 +4,9 @@
  * Smoothed, the block is at the interior point's central path instead (solver_ipm.c),
  *     x_N s_N = k,    x_N psi + x_T . eta = k,    x_N eta + psi x_T = 0,    k = rho v^2,
  * at the place of it where x / rho - s is that of the solution. A contact that is open by less than v carries a little,
- * one that sticks creeps a little, and the derivative has no switches. Divided by x_N, with t = x_T / x_N and eta =
- * -psi t,
+ * one that sticks creeps a little, and the derivative has no switches. Where hardly anything moves along the normal,
+ * impulses of the size rho_N v would hold what moves across it though it is apart: see path_size. Divided by x_N, with
+ * t = x_T / x_N and eta = -psi t,
  *     ds_N + (s_N / x_N) dx_N = 0
  *     (1 - t t^T) ds_T - 2 (psi / x_N) t dx_N + (psi / x_N) (1 + t t^T) dx_T = 0.
  * Dry friction: (bound + x) psi = (bound - x) z = k, s = psi - z. Equalities: ds = 0, of redundant ones some
@@ -55,13 +56,30 @@ static double monotone_share(double t2, double stiffness, double compliance)
     return part >= stiffness * t2 ? 1 : sqrt(tg_larger(part, 0) / (stiffness * t2));
 }
 
+/* s + p, of positive numbers with p - s = y and s p = square */
+static double path_sum(double y, double square)
+{
+    return sqrt(y * y + 4 * square);
+}
+
+/* rho: rho_N where the contact presses by more than v, the lesser of rho_N and rho_T where it is apart by more; y: by
+ * how much it presses. In between by the share that s_N has of s_N + x_N / rho_N on the path of rho_N. */
+static double path_size(const tg_cone *cone, double y, double speed)
+{
+    if (cone->dim == 1 || cone->rho_t >= cone->rho_n)
+        return cone->rho_n;
+    double sum = path_sum(y, speed * speed), open = 0.5 * (sum - y) / sum;
+    return 1 / (open / cone->rho_t + (1 - open) / cone->rho_n);
+}
+
 /* excess: how much of b beyond what is monotone; slide: t where there is such, else zero */
 static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed, double excess,
                               tg_block_equations *e, double slide[TG_CONE_MAX])
 {
-    double k = cone->rho_n * speed * speed, y = x[0] / cone->rho_n - s[0], y_t[TG_CONE_MAX] = {0};
-    double x_n = 0.5 * cone->rho_n * (y + sqrt(y * y + 4 * speed * speed));
-    x_n = tg_larger(x_n, least_part * cone->rho_n * speed);
+    double y = x[0] / cone->rho_n - s[0], rho = path_size(cone, y, speed), k = rho * speed * speed;
+    double sum = path_sum(y, k / cone->rho_n), y_t[TG_CONE_MAX] = {0};
+    double x_n = y > 0 ? 0.5 * cone->rho_n * (y + sum) : 2 * k / (sum - y);
+    x_n = tg_larger(x_n, least_part * rho * speed);
     e->s[0][0] = 1;
     e->x[0][0] = k / (x_n * x_n);
     if (cone->dim == 1)

@@ -530,7 +530,8 @@ static tg_status check_tape(const tg_model *m, tg_work *w, const char *name, con
     if (t == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s: tape is NULL", name);
     if (t->kind == TG_TAPE_NONE)
-        return tg_fail(&w->error, TG_ERR_STALE, "%s: the tape records nothing (TG_TAPE_NONE)", name);
+        return tg_fail(&w->error, TG_ERR_STALE, "%s: the tape records nothing (TG_TAPE_NONE, Python: tape=False)",
+                       name);
     if (t->m != m || t->steps < 0)
         return tg_fail(&w->error, TG_ERR_STALE, "%s: the tape holds no rollout of this model", name);
     if (t->params != w->params || t->generation != w->params->generation)

@@ -61,6 +61,40 @@ def test_pushing_from_afar_has_the_right_sign():
     assert 0.5 < reach.slope(m, 0.05, impact="within") / reach.wide(m, 0.05) < 1.5
 
 
+RAILS = """<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>
+<body><joint type="slide" axis="1 0 0"/><geom size="0.05" mass="1" friction="{mu}"/></body>
+<body pos="0 0.15 0"><joint type="slide" axis="1 {tilt} 0"/><geom size="0.05" mass="1" friction="0.1"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
+def test_what_can_hardly_meet_hardly_acts(mu):
+    """Two balls on parallel rails, 5 cm apart: along their normal nothing moves but by the tilt of a rail. The impulse
+    that would move it by smooth_speed was 1 / tilt^2, its friction held one ball by the other, and gaps acted by
+    0.4 / tilt."""
+    changes = []
+    for tilt in (1e-9, 1e-6, 1e-3, 1e-2):
+        sim = tg.Sim(tg.load_string(RAILS.format(mu=mu, tilt=tilt)), backward="smoothed", smooth_reach=0.1)
+        sim.v = [0.3, -0.2]
+        sim.step()
+        j = sim.jacobian()
+        changes.append(j.dv_dv)
+        assert np.abs(j.dv_dq).max() < 1 + 100 * tilt
+        # of the relative velocity along the rails no larger share is transmitted than along the normal, (3 / 4)^2
+        assert 0 < j.dv_dv[0, 1] < 0.5 * 0.75**2
+    np.testing.assert_allclose(changes[1:], np.broadcast_to(changes[0], (3, 2, 2)), rtol=0, atol=1e-3)
+
+
+def test_chains_grow_by_a_bounded_factor_where_legs_pass_each_other():
+    """The planar walker's legs are within reach across the plane in which they move."""
+    m, ratios = tg.load(ROOT / "models" / "planar_walker.xml"), []
+    for seed in range(720, 728):
+        v = 0.5 * np.random.default_rng(seed).normal(size=m.nv)
+        exact = max(1.0, growth(m, v, 80, 0, dt=5e-3))
+        ratios += [growth(m, v, 80, 0, dt=5e-3, backward="smoothed", smooth_reach=far) / exact for far in (0.05, 0.1)]
+    assert max(ratios) < 1.1, sorted(ratios)[-5:]
+
+
 def growth(m, v, steps, key=None, **options):
     """Spectral radius of the chain of steps, per step."""
     sim, chain = tg.Sim(m, **options), np.eye(2 * m.nv)
