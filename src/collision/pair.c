@@ -238,7 +238,7 @@ static tg_status run(const tg_shape *const shape[2], const double *const pose[2]
         return tg_fail(error, TG_ERR_UNSUPPORTED, "a %s and a %s do not collide with each other",
                        type_names[shape[0]->type], type_names[shape[1]->type]);
     if (o->four)
-        r->patch.count = tg_choose_points(r->patch.point, r->patch.count, 4);
+        r->patch.count = tg_choose_points(r->patch.point, r->patch.count, 4, 0);
     return TG_OK;
 }
 

@@ -294,15 +294,16 @@ static void move_to(tg_contact_point *point, int from, int to)
 /* A score is a length (m). */
 typedef double score_function(const tg_contact_point *point, int kept, int i);
 
-/* The index in [kept, count) that scores most; ties to the lower feature id, which does not depend on the order of
- * the points. *lead: by how much. */
-static int best_of(const tg_contact_point *point, int kept, int count, score_function *score, double *lead)
+/* The index in [kept, count) that scores most, less slope times its distance; ties to the lower feature id, which does
+ * not depend on the order of the points. *lead: by how much. */
+static int best_of(const tg_contact_point *point, int kept, int count, score_function *score, double slope,
+                   double *lead)
 {
     int best = kept;
-    double most = score(point, kept, kept), second = -INFINITY;
+    double most = score(point, kept, kept) - slope * point[kept].distance, second = -INFINITY;
     for (int i = kept + 1; i < count; i++)
     {
-        double s = score(point, kept, i);
+        double s = score(point, kept, i) - slope * point[i].distance;
         if (s > most || (s == most && point[i].feature < point[best].feature))
         {
             second = most;
@@ -352,7 +353,7 @@ static double score_opposite(const tg_contact_point *point, int kept, int i)
     return aside(point, 2) > 0 ? -aside(point, i) : aside(point, i);
 }
 
-int tg_choose_points(tg_contact_point *point, int count, int keep)
+int tg_choose_points(tg_contact_point *point, int count, int keep, double slope)
 {
     score_function *const first[4] = {score_depth, score_far, score_area, score_opposite};
     if (count <= keep)
@@ -361,8 +362,8 @@ int tg_choose_points(tg_contact_point *point, int count, int keep)
     for (int k = 0; k < keep; k++)
     {
         double lead;
-        move_to(point, best_of(point, k, count, k < 4 ? first[k] : score_far, &lead), k);
-        margin = tg_least(margin, lead);
+        move_to(point, best_of(point, k, count, k < 4 ? first[k] : score_far, slope, &lead), k);
+        margin = tg_least(margin, lead / (1 + slope));
     }
     for (int k = 0; k < keep; k++)
         point[k].margin = tg_least(point[k].margin, margin);
@@ -371,7 +372,7 @@ int tg_choose_points(tg_contact_point *point, int count, int keep)
 
 void tg_take_points(tg_gather *gather, tg_patch *patch)
 {
-    int count = tg_choose_points(gather->point, gather->count, TG_PATCH_MAX - patch->count);
+    int count = tg_choose_points(gather->point, gather->count, TG_PATCH_MAX - patch->count, 0);
     for (int i = 0; i < count; i++)
         patch->point[patch->count++] = gather->point[i];
 }

@@ -18,6 +18,7 @@
 #include "collision/ahead.h"
 #include "collision/curved.h"
 #include "collision/patch.h"
+#include "collision/polytope.h"
 #include "collision/surface.h"
 
 typedef struct prism
@@ -134,6 +135,7 @@ static tg_placed place_prism(const tg_placed *field, const prism *p)
 
 #define SIDEWAYS 1e-6 /* rad: rounding of a normal */
 #define NEAR 1e-6     /* of a cell: rounding of a point */
+#define LEVEL 0.01    /* rad: a face that is tilted by less lies on a ridge (polytope.c has the same) */
 
 /* direction in the triangle's plane across edge a b, outwards */
 static v4 across_edge(v4 a, v4 b, v4 normal)
@@ -148,19 +150,23 @@ static bool stays_below(v4 x, v4 y, v4 n)
     return v4_dot(n, d) <= SIDEWAYS * sqrt(v4_dot(d, d));
 }
 
-/* All corners that share a triangle with corner (row, col): along the rows, the columns and the diagonals of the
- * cells. */
-static bool below_around(const tg_terrain *t, int row, int col, v4 x, v4 n)
+/* All corners that share a triangle with corner (row, col), along the rows, the columns and the diagonals of the cells,
+ * are below the plane through it with normal n. Where a face lies on it, from which the surface falls off to some side,
+ * they are if the face is tilted a little: else a face over a ridge or the edge of a step would have one point only. */
+static bool below_around(const tg_terrain *t, int row, int col, v4 x, v4 n, bool face)
 {
     static const int step[6][2] = {{0, 1}, {1, 0}, {1, -1}, {0, -1}, {-1, 0}, {-1, 1}};
+    double most = -1, least = 1; /* sines of the slopes from the plane to the corners */
     for (int i = 0; i < 6; i++)
     {
         int r = row + step[i][0], c = col + step[i][1];
         bool inside = r >= 0 && c >= 0 && r < t->nrow && c < t->ncol;
-        if (inside ? !stays_below(x, grid_point(t, r, c), n) : n[2] < -SIDEWAYS)
-            return false;
+        v4 d = inside ? grid_point(t, r, c) - x : v4_set(0, 0, -1, 0);
+        double slope = v4_dot(n, d) / sqrt(v4_dot(d, d));
+        most = tg_most(most, slope);
+        least = tg_least(least, slope);
     }
-    return true;
+    return most <= SIDEWAYS || (face && most < LEVEL && least < -2 * LEVEL);
 }
 
 /* The sides of the prism (bits 0 .. 2) that x is at. */
@@ -187,8 +193,8 @@ static bool wall_counts(const tg_terrain *t, const prism *p, int sides)
     return sides != 0;
 }
 
-/* x on the prism and n, both in the field's frame; size: of the cell */
-static bool counts(const tg_terrain *t, const prism *p, v4 x, v4 n, double size)
+/* x on the prism and n, both in the field's frame; size: of the cell; face: of the shape, with normal n */
+static bool counts(const tg_terrain *t, const prism *p, v4 x, v4 n, double size, bool face)
 {
     int sides = sides_at(p, x, NEAR * size);
     if (v4_dot(p->normal, v4_load(p->vertex[0]) - x) > NEAR * size)
@@ -198,7 +204,7 @@ static bool counts(const tg_terrain *t, const prism *p, v4 x, v4 n, double size)
         v4 corner = v4_load(p->vertex[k]), d = x - corner, other[3];
         if (v4_dot(d, d) < NEAR * NEAR * size * size)
             return below_around(t, p->row + corner_offset[p->half][k][0], p->col + corner_offset[p->half][k][1], corner,
-                                n);
+                                n, face);
         if (!stays_below(x, corner, n))
             return false;
         if ((sides >> k & 1) == 0)
@@ -225,6 +231,7 @@ typedef struct sweep
     double size;            /* of a cell */
     double low[3], high[3]; /* of the shape, the field's frame */
     double best;            /* smallest distance so far */
+    double slope;           /* of the choice of points: one at q->reach counts as nearer by half of the shape */
     tg_gather gather;
 } sweep;
 
@@ -238,7 +245,7 @@ static void keep(sweep *s, const tg_contact_point *c, const prism *p)
             return;
     }
     if (g->count == TG_GATHER_MAX)
-        g->count = tg_choose_points(g->point, g->count, TG_GATHER_MAX / 2);
+        g->count = tg_choose_points(g->point, g->count, TG_GATHER_MAX / 2, s->slope);
     uint32_t cell = (uint32_t)((p->row * s->terrain->ncol + p->col) * 2 + p->half);
     g->point[g->count] = *c;
     g->point[g->count++].feature += cell * 0x9E3779B1u;
@@ -271,23 +278,49 @@ static bool is_inside(const sweep *s, const prism *p, v4 x, double depth)
     return v4_dot(n, corner[0] - x) / n[2] >= depth / p->normal[2] - NEAR * s->size;
 }
 
-/* of the points that the shape has over the triangle's plane those that are over the triangle */
-static void keep_over(sweep *s, const prism *p)
+/* keeps a point over the triangle's plane if it is over the triangle */
+static bool keep_if_over(sweep *s, const prism *p, tg_contact_point *c)
+{
+    const tg_placed *field = &s->q->shape[0];
+    v4 x = mat3_mul_t(field->R, c->point + c->normal * v4_splat(0.5 * c->distance) - field->x);
+    double room = room_over(p, x);
+    if (room < -1e-9 * s->size || (c->distance < 0 && !is_inside(s, p, x, -c->distance)))
+        return false;
+    c->margin = tg_least(c->margin, fabs(room));
+    keep(s, c, p);
+    return true;
+}
+
+/* of the points that the shape has over the triangle's plane those that are over the triangle; returns how many */
+static int keep_over(sweep *s, const prism *p)
 {
     const tg_placed *field = &s->q->shape[0];
     tg_query q = *s->q;
     tg_patch patch;
+    int kept = 0;
     q.shape[0] = (tg_placed){.type = TG_GEOM_PLANE, .x = field->x + mat3_mul(field->R, v4_load(p->vertex[0]))};
     q.shape[0].R.c[2] = mat3_mul(field->R, p->normal);
     tg_narrow(&q, &patch);
     for (int i = 0; i < patch.count; i++)
+        kept += keep_if_over(s, p, &patch.point[i]);
+    return kept;
+}
+
+/* Corners below the triangle: of a face that does not look along its normal, that of a step's side for example. */
+static void keep_corners(sweep *s, const prism *p)
+{
+    const tg_placed *field = &s->q->shape[0], *shape = &s->q->shape[1];
+    v4 n = mat3_mul(field->R, p->normal), on = field->x + mat3_mul(field->R, v4_load(p->vertex[0]));
+    for (int i = 0; i < shape->polytope->nvertex; i++)
     {
-        tg_contact_point *c = &patch.point[i];
-        v4 x = mat3_mul_t(field->R, c->point + c->normal * v4_splat(0.5 * c->distance) - field->x);
-        double room = room_over(p, x);
-        c->margin = tg_least(c->margin, fabs(room));
-        if (room >= -1e-9 * s->size && (c->distance >= 0 || is_inside(s, p, x, -c->distance)))
-            keep(s, c, p);
+        tg_contact_point c;
+        v4 x = shape->x + mat3_mul(shape->R, tg_core_local(shape, i));
+        double distance = v4_dot(n, x - on);
+        if (distance >= 0)
+            continue;
+        tg_init_point(&c, x - n * v4_splat(0.5 * distance), n, distance, INFINITY, (uint32_t)i);
+        c.surface[0] = tg_surface_face();
+        keep_if_over(s, p, &c);
     }
 }
 
@@ -322,18 +355,22 @@ static void visit(sweep *s, int row, int col, int half)
     q.hint = NULL;
     tg_patch patch;
     tg_narrow(&q, &patch);
-    int counted = 0;
+    int kept = 0;
+    bool overlap = false;
     for (int i = 0; i < patch.count; i++)
     {
         const tg_contact_point *c = &patch.point[i];
         v4 on = c->point - c->normal * v4_splat(0.5 * c->distance), n = mat3_mul_t(q.shape[0].R, c->normal);
-        if (!counts(s->terrain, &p, mat3_mul_t(q.shape[0].R, on - q.shape[0].x), n, s->size))
+        bool face = c->surface[1].flat == 2;
+        overlap = overlap || c->distance < 0;
+        if (!counts(s->terrain, &p, mat3_mul_t(q.shape[0].R, on - q.shape[0].x), n, s->size, face))
             continue;
         keep(s, c, &p);
-        counted++;
+        kept++;
     }
-    if (counted == 0 || counted < patch.count)
-        keep_over(s, &p);
+    kept += keep_over(s, &p);
+    if (kept == 0 && overlap && s->q->shape[1].polytope != NULL)
+        keep_corners(s, &p);
 }
 
 /* box of the shape in the field's frame */
@@ -346,6 +383,8 @@ static void bound_shape(sweep *s)
         double r = tg_rounding(shape);
         s->low[k] = v4_dot(axis, tg_support(shape, -axis, NULL) - field->x) - r;
         s->high[k] = v4_dot(axis, tg_support(shape, axis, NULL) - field->x) + r;
+        if (s->q->reach > 0)
+            s->slope = tg_most(s->slope, 0.5 * (s->high[k] - s->low[k]) / s->q->reach);
     }
 }
 
@@ -375,10 +414,11 @@ void tg_terrain_convex(const tg_query *q, tg_patch *patch)
     s.terrain = t;
     s.size = tg_most(2 * t->size[0] / (t->ncol - 1), 2 * t->size[1] / (t->nrow - 1));
     s.best = INFINITY;
+    s.slope = 0;
     s.gather.count = 0;
     bound_shape(&s);
     sweep_cells(&s);
-    patch->count = tg_choose_points(s.gather.point, s.gather.count, TG_PATCH_MAX);
+    patch->count = tg_choose_points(s.gather.point, s.gather.count, TG_PATCH_MAX, s.slope);
     for (int i = 0; i < patch->count; i++)
         patch->point[i] = s.gather.point[i];
 }
