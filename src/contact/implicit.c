@@ -54,19 +54,12 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
-/* The smallest margin of a block. What is immaterial has none, unless it opens, however slowly: then it is not held
- * with the others. */
+/* the smallest margin of a block */
 static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
 {
     double margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
         margin = tg_smaller(mode[b].margin, margin);
-    for (int b = 0; b < f->island->blocks && f->form == TG_IMPLICIT_INDEPENDENT; b++)
-    {
-        double speed = f->sigma[f->island->block[b].row];
-        if (speed > TG_OPENING && speed < margin && tg_independent_is_open(f, b, &mode[b]))
-            margin = speed;
-    }
     return margin;
 }
 
@@ -232,8 +225,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     fits = fits && (!regular || build_yielding(out, mode, asked, arena, taken, yielding));
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
-    if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields)
-        out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
+    out->margin = margin_of(out, mode);
     out->kind = label(out, regular && !is_rough(out));
     return TG_OK;
 }
