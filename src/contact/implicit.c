@@ -319,16 +319,6 @@ double tg_implicit_slip_change(const tg_implicit *f, int b, int axis)
     return f->slides[b] && block->mu[axis] > 0 ? f->sigma[block->row + 1 + axis] / block->mu[axis] : 0;
 }
 
-/* w = G l for l with one entry, that is a row of G */
-static void single(const tg_implicit *f, int row, double value, double *w, double *l)
-{
-    const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
-    memset(l, 0, (size_t)f->island->rows * sizeof *l);
-    l[row] = value;
-    for (int i = 0; i < f->island->rows; i++)
-        w[i] = value * G[i];
-}
-
 static double single_gradient(const tg_implicit *f, int row, double value, const double *Lbar, const double *z)
 {
     if (value == 0)
@@ -337,14 +327,6 @@ static double single_gradient(const tg_implicit *f, int row, double value, const
         return value * f->total[row];
     const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
     return value * (Lbar[row] + v4_dot_of(f->island->rows, G, z));
-}
-
-void tg_implicit_mu(const tg_implicit *f, int block, int axis, double *w, double *l)
-{
-    int row = f->island->block[block].row + 1 + axis;
-    single(f, row, tg_implicit_unit_impulse(f, block, axis), w, l);
-    w[row] += tg_implicit_slip_change(f, block, axis);
-    w[f->island->block[block].row] += tg_implicit_normal_change(f, block, axis);
 }
 
 double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const double *Lbar, const double *z)
@@ -361,11 +343,6 @@ double tg_implicit_bound_impulse(const tg_implicit *f, int b)
     if (!f->slides[b])
         return 0;
     return f->L[row] > 0 || (f->L[row] == 0 && f->sigma[row] <= 0) ? 1 : -1;
-}
-
-void tg_implicit_bound(const tg_implicit *f, int block, double *w, double *l)
-{
-    single(f, f->island->block[block].row, tg_implicit_bound_impulse(f, block), w, l);
 }
 
 double tg_implicit_bound_gradient(const tg_implicit *f, int block, const double *Lbar, const double *z)
