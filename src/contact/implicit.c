@@ -55,19 +55,12 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
-/* The smallest margin of a block. What is immaterial has none, unless it opens, however slowly: then it is not held
- * with the others. */
+/* the smallest margin of a block */
 static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
 {
     double margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
         margin = tg_smaller(mode[b].margin, margin);
-    for (int b = 0; b < f->island->blocks && f->form == TG_IMPLICIT_INDEPENDENT; b++)
-    {
-        double speed = f->sigma[f->island->block[b].row];
-        if (speed > TG_OPENING && speed < margin && tg_independent_is_open(f, b, &mode[b]))
-            margin = speed;
-    }
     return margin;
 }
 
@@ -249,8 +242,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     fits = fits && (!regular || build_yielding(out, mode, asked, arena, taken, yielding));
     if (!fits || !tg_find_ties(out, out->yields ? yielding : mode, arena))
         return refuse(island->rows, mark, arena, error);
-    if (out->form != TG_IMPLICIT_INDEPENDENT || out->yields)
-        out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
+    out->margin = margin_of(out, mode);
     out->kind = label(out, regular && !is_rough(out));
     return TG_OK;
 }
@@ -344,16 +336,6 @@ double tg_implicit_slip_change(const tg_implicit *f, int b, int axis)
     return f->slides[b] && block->mu[axis] > 0 ? f->sigma[block->row + 1 + axis] / block->mu[axis] : 0;
 }
 
-/* w = G l for l with one entry, that is a row of G */
-static void single(const tg_implicit *f, int row, double value, double *w, double *l)
-{
-    const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
-    memset(l, 0, (size_t)f->island->rows * sizeof *l);
-    l[row] = value;
-    for (int i = 0; i < f->island->rows; i++)
-        w[i] = value * G[i];
-}
-
 static double single_gradient(const tg_implicit *f, int row, double value, const double *Lbar, const double *z)
 {
     if (value == 0)
@@ -362,14 +344,6 @@ static double single_gradient(const tg_implicit *f, int row, double value, const
         return value * f->total[row];
     const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
     return value * (Lbar[row] + v4_dot_of(f->island->rows, G, z));
-}
-
-void tg_implicit_mu(const tg_implicit *f, int block, int axis, double *w, double *l)
-{
-    int row = f->island->block[block].row + 1 + axis;
-    single(f, row, tg_implicit_unit_impulse(f, block, axis), w, l);
-    w[row] += tg_implicit_slip_change(f, block, axis);
-    w[f->island->block[block].row] += tg_implicit_normal_change(f, block, axis);
 }
 
 double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const double *Lbar, const double *z)
@@ -386,11 +360,6 @@ double tg_implicit_bound_impulse(const tg_implicit *f, int b)
     if (!f->slides[b])
         return 0;
     return f->L[row] > 0 || (f->L[row] == 0 && f->sigma[row] <= 0) ? 1 : -1;
-}
-
-void tg_implicit_bound(const tg_implicit *f, int block, double *w, double *l)
-{
-    single(f, f->island->block[block].row, tg_implicit_bound_impulse(f, block), w, l);
 }
 
 double tg_implicit_bound_gradient(const tg_implicit *f, int block, const double *Lbar, const double *z)

@@ -178,14 +178,11 @@ double tg_implicit_slip_change(const tg_implicit *f, int block, int axis);
 /* what it adds to the normal row of w: law "ccp" without friction */
 double tg_implicit_normal_change(const tg_implicit *f, int block, int axis);
 
-/* Friction coefficient mu[axis] of a contact: w (rows) and l (rows) of its derivative, dL/dmu = l + D w. */
-void tg_implicit_mu(const tg_implicit *f, int block, int axis, double *w, double *l);
-/* its gradient from Lbar and z: Lbar . (l + D w) */
+/* Friction coefficient mu[axis] of a contact: its gradient from Lbar and z, Lbar . dL/dmu with dL/dmu = l + D w. */
 double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const double *Lbar, const double *z);
 
 /* the same for the bound of joint friction; the impulse: which way friction at its bound acts, 0 when it holds */
 double tg_implicit_bound_impulse(const tg_implicit *f, int block);
-void tg_implicit_bound(const tg_implicit *f, int block, double *w, double *l);
 double tg_implicit_bound_gradient(const tg_implicit *f, int block, const double *Lbar, const double *z);
 
 /* n numbers between -1 and 1, always the same. */

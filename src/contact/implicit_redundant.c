@@ -115,7 +115,6 @@ typedef struct builder
     double *d, *E, *K;
     int n;         /* rows of the island */
     double *extra; /* diagonal of the last equations */
-    bool fresh;    /* B, C and extra are as they are */
 } builder;
 
 /* the impulses of a row of changes dx of held rows, tangents of sliding contacts included */
@@ -209,7 +208,6 @@ static bool factor(builder *p)
 static bool equations(builder *p, double slope)
 {
     tg_solve_work *w = p->w;
-    p->fresh = slope == 0;
     bool redundant = w->held.rank < w->held.count;
     bool outside = redundant && tg_limit_derivative(w, slope, p->d, p->E, p->K);
     if (redundant)
@@ -300,12 +298,8 @@ static bool build_redundant(builder *p)
     f->form = TG_IMPLICIT_REDUNDANT;
     f->turns = true;
     f->condition = INFINITY;
-    if (equations(p, 0))
-    {
-        p->fresh = false;
-        if (!(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > tg_good_pivot(f)))
-            return false;
-    }
+    if (equations(p, 0) && !(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > tg_good_pivot(f)))
+        return false;
     if (!factor(p))
         return false;
     turn_and_spread(p);
@@ -319,12 +313,8 @@ static bool build_orthogonal(builder *p, double slope, double worst, bool all)
     list_held(p);
     f->form = TG_IMPLICIT_REDUNDANT;
     f->turns = f->rank < f->held;
-    if (!p->fresh || slope > 0)
-    {
-        tg_cones_gather(&p->w->cones, f->L, p->w->x);
-        equations(p, slope);
-    }
-    p->fresh = false; /* they become orthonormal */
+    tg_cones_gather(&p->w->cones, f->L, p->w->x);
+    equations(p, slope);
     bool determined = tg_orthogonal_factor(f, worst, all, p->extra, p->w->active, p->w->range);
     if (all && !determined)
         return false;
@@ -346,12 +336,6 @@ static bool is_resolved(const tg_solve_work *w)
     return w->held.small && w->levers != NULL;
 }
 
-static bool eliminate(builder *p, const tg_block_mode *mode)
-{
-    bool independent = p->w->held.rank == p->w->held.count;
-    return independent ? tg_independent_build(p->f, mode) : build_redundant(p);
-}
-
 static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
 {
     tg_solve_work *w = p->w;
@@ -360,8 +344,8 @@ static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use us
         build_held(p);
         return tg_held_smallest_pivot(w) > (is_resolved(w) && worst < TG_SOFT ? TG_LEAST_LEVER : worst);
     }
-    p->fresh = false;
-    return eliminate(p, mode) || build_orthogonal(p, 0, worst, true);
+    bool independent = w->held.rank == w->held.count;
+    return (independent ? tg_independent_build(p->f, mode) : build_redundant(p)) || build_orthogonal(p, 0, worst, true);
 }
 
 /* The equations do not determine the derivative: what they hardly say is left out. */

@@ -60,18 +60,11 @@ void tg_staggered_step(tg_staggered *s, double aim, double *x);
 /* Each of the two problems is differentiated at its solution: as published, where a fixed number of alternations is
  * unrolled. It is the derivative of these alternations, and that of the law only where they have converged. */
 
-/* w = dG x + dg at x, all rows of the scaled problem */
-typedef void tg_staggered_change(void *user, const double *x, double *w);
-
-/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`. work: rows
- * (rows + TG_STAGGERED_WORK) numbers, order: rows. */
-void tg_staggered_jvp(const tg_staggered *s, const double *before, const double *after, tg_staggered_change *change,
-                      void *user, double *dx, double *work, int *order);
-
-/* Its transpose. xbar (all rows): of dx after it in, of dx before it out (normals: 0). With w_n at the normals of
- * `after` and the friction of `before`, w_f at `after` and db of the bounds of dry friction,
+/* Reverse mode of one alternation from `before` to `after`. xbar (all rows): of dx after it in, of dx before it out
+ * (normals: 0). With w = dG x + dg (all rows of the scaled problem), w_n at the normals of `after` and the friction of
+ * `before`, w_f at `after`, and db of the bounds of dry friction,
  *     xbar_after . dx_after = xbar_before . dx_before + z_normals . w_n + z_friction . w_f + radius . db
- * (rows each); radius is added to. */
+ * (rows each); radius is added to. work: rows (rows + TG_STAGGERED_WORK) numbers, order: rows. */
 void tg_staggered_vjp(const tg_staggered *s, const double *before, const double *after, double *xbar, double *z_normals,
                       double *z_friction, double *radius, double *work, int *order);
 

@@ -1,4 +1,4 @@
-/* Forward and reverse mode through one alternation of staggered projections (staggered.h).
+/* Reverse mode through one alternation of staggered projections (staggered.h).
  *
  * A set of one of the two problems, with s = G x + g + (what the other does), ds = G dx + w:
  *     carries nothing (x = 0 on x >= 0)   dx = 0
@@ -108,39 +108,6 @@ static bool factor(const tg_staggered *s, int part, const double *x, double *wor
     return tg_lu(p->n, y->A, p->n, order) < 0;
 }
 
-/* dx of one of the problems, at x of all rows */
-static void follow(const tg_staggered *s, int part, const double *x, const double *w, double *dx, double *work,
-                   int *order)
-{
-    const tg_stagger *p = &s->part[part], *other = &s->part[1 - part];
-    int n = p->n;
-    system y;
-    if (n == 0)
-        return;
-    bool good = factor(s, part, x, work, order, &y);
-    memset(y.rhs, 0, sizeof(double) * (size_t)n);
-    for (int k = 0; k < p->sets && good; k++)
-    {
-        const tg_set *set = &p->set[k];
-        set_equations e = equations_of(&y, k);
-        if (e.on_ball)
-            y.rhs[set->row] = (p->normal[k] >= 0 ? dx[p->normal[k]] : 0) / p->admm.d[set->row];
-        for (int r = 0; r < set->dim; r++)
-        {
-            int row = p->row[set->row + r];
-            double ds = w[row];
-            for (int j = 0; j < other->n; j++)
-                ds += s->cones->G[(ptrdiff_t)row * s->cones->ld + other->row[j]] * dx[other->row[j]];
-            for (int i = 0; i < set->dim; i++)
-                y.rhs[set->row + i] -= p->admm.d[set->row] * e.velocity[i][r] * ds;
-        }
-    }
-    if (good)
-        tg_lu_solve(n, y.A, n, order, 1, y.rhs, 1);
-    for (int i = 0; i < n; i++)
-        dx[p->row[i]] = p->admm.d[i] * y.rhs[i];
-}
-
 /* friction of `before`, normals of `after`: where the problem of the normals was solved */
 static void normals_point(const tg_staggered *s, const double *before, const double *after, double *x)
 {
@@ -149,20 +116,8 @@ static void normals_point(const tg_staggered *s, const double *before, const dou
         x[s->part[1].row[i]] = before[s->part[1].row[i]];
 }
 
-void tg_staggered_jvp(const tg_staggered *s, const double *before, const double *after, tg_staggered_change *change,
-                      void *user, double *dx, double *work, int *order)
-{
-    int rows = s->cones->rows;
-    double *x = work, *w = x + rows;
-    work += 2 * rows;
-    normals_point(s, before, after, x);
-    change(user, x, w);
-    follow(s, 0, x, w, dx, work, order);
-    change(user, after, w);
-    follow(s, 1, after, w, dx, work, order);
-}
-
-/* follow, transposed: xbar of its own rows goes to z, to the others' xbar and to the radii */
+/* The change dx of one of the problems at x of all rows, transposed: xbar of its own rows goes to z, to the others' xbar
+ * and to the radii. */
 static void precede(const tg_staggered *s, int part, const double *x, double *xbar, double *z, double *radius,
                     double *work, int *order)
 {

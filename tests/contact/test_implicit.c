@@ -78,6 +78,22 @@ static void motion_of(const scene *s, const double *y, double *p)
     inverse_mass(s, force, p);
 }
 
+/* w and l of a friction coefficient or the bound of dry friction, dL = l + D w */
+static void law_change(const tg_implicit *f, int b, int axis, double *w, double *l)
+{
+    const tg_island *island = f->island;
+    bool contact = island->block[b].kind == TG_BLOCK_CONTACT;
+    int normal = island->block[b].row, row = normal + (contact ? 1 + axis : 0);
+    double impulse = contact ? tg_implicit_unit_impulse(f, b, axis) : tg_implicit_bound_impulse(f, b);
+    for (int i = 0; i < island->rows; i++)
+    {
+        l[i] = i == row ? impulse : 0;
+        w[i] = impulse * island->G[(ptrdiff_t)row * island->ldg + i];
+    }
+    w[row] += contact ? tg_implicit_slip_change(f, b, axis) : 0;
+    w[normal] += contact ? tg_implicit_normal_change(f, b, axis) : 0;
+}
+
 /* explicit changes: w, n = dJ p and dv+ at frozen impulses, from differences of polynomials in h */
 static void explicit_changes(const sample *at, family make, uint64_t seed, const tg_implicit *f, prediction *out)
 {
@@ -112,10 +128,7 @@ static void explicit_changes(const sample *at, family make, uint64_t seed, const
                                     : (plus.block[b].bound - minus.block[b].bound) / (2 * h);
             if (change == 0)
                 continue;
-            if (contact)
-                tg_implicit_mu(f, b, a, w, l);
-            else
-                tg_implicit_bound(f, b, w, l);
+            law_change(f, b, a, w, l);
             for (int i = 0; i < at->s.rows; i++)
             {
                 out->w[i] += change * w[i];
@@ -159,13 +172,13 @@ static void check_transpose(const sample *at, const tg_implicit *f, const predic
         const tg_block *block = &at->s.block[b];
         for (int a = 0; block->kind == TG_BLOCK_CONTACT && a < block->rows - 1; a++)
         {
-            tg_implicit_mu(f, b, a, w, l);
+            law_change(f, b, a, w, l);
             double both = dot_n(n, z, w) + dot_n(n, Lbar, l), gradient = tg_implicit_mu_gradient(f, b, a, Lbar, z);
             c->worst_transpose = fmax(c->worst_transpose, fabs(both - gradient) / fmax(1, fabs(both)));
         }
         if (block->kind != TG_BLOCK_FRICTION)
             continue;
-        tg_implicit_bound(f, b, w, l);
+        law_change(f, b, 0, w, l);
         double both = dot_n(n, z, w) + dot_n(n, Lbar, l), gradient = tg_implicit_bound_gradient(f, b, Lbar, z);
         c->worst_transpose = fmax(c->worst_transpose, fabs(both - gradient) / fmax(1, fabs(both)));
     }

@@ -49,7 +49,7 @@ typedef struct run
     scene s;
     tg_cones cones;
     tg_staggered staggered;
-    _Alignas(64) double x[ROWS], before[ROWS];
+    _Alignas(64) double x[ROWS];
     _Alignas(64) double memory[3 * ROWS * ROWS + TG_STAGGERED_VECTORS * ROWS], cone_memory[64 * ROWS * ROWS];
     int indices[2 * ROWS];
     tg_set sets[ROWS];
@@ -157,13 +157,36 @@ typedef struct table
     int compared;
 } table;
 
+/* ds after `count` alternations through these points, the first the start, by reverse mode: row after row. Rows of a
+ * contact are its normal and two tangents. */
+static void alternations_change(const run *u, int count, double (*point)[ROWS], derivative *d, double *ds, double *work,
+                                int *order)
+{
+    change(d, point[count], ds);
+    for (int i = 0; i < d->n; i++)
+    {
+        double bar[ROWS], radius[ROWS] = {0}, z[2][ROWS], w[2][ROWS], x[ROWS];
+        memcpy(bar, u->cones.G + (ptrdiff_t)i * u->cones.ld, sizeof(double) * (size_t)d->n);
+        for (int k = count; k > 0; k--)
+        {
+            tg_staggered_vjp(&u->staggered, point[k - 1], point[k], bar, z[0], z[1], radius, work, order);
+            for (int r = 0; r < d->n; r++)
+                x[r] = point[r % 3 == 0 ? k : k - 1][r];
+            change(d, x, w[0]);
+            change(d, point[k], w[1]);
+            ds[i] += dot_n(d->n, z[0], w[0]) + dot_n(d->n, z[1], w[1]);
+        }
+    }
+}
+
 static void look(motion kind, uint64_t seed, table *t)
 {
     static run at, step[4];
+    static double point[31][ROWS];
     static const double sign[4] = {2, 1, -1, -2};
     const double h = 1e-4, aim = 1e-15;
     _Alignas(64) double s[4][ROWS]; /* tg_cones_velocity stores whole vectors */
-    double dx[ROWS] = {0}, law[ROWS], ds[ROWS], work[ROWS * ROWS + 7 * ROWS];
+    double law[ROWS], ds[ROWS], work[ROWS * ROWS + 7 * ROWS];
     int order[ROWS], done = 0;
     start(&at, kind, seed, 0);
     for (int k = 0; k < 4; k++)
@@ -176,18 +199,17 @@ static void look(motion kind, uint64_t seed, table *t)
     {
         for (; done < alternations[c]; done++)
         {
-            memcpy(at.before, at.x, sizeof at.x);
             tg_staggered_step(&at.staggered, aim, at.x);
-            tg_staggered_jvp(&at.staggered, at.before, at.x, change, &d, dx, work, order);
+            memcpy(point[done + 1], at.x, sizeof at.x);
             for (int k = 0; k < 4; k++)
                 tg_staggered_step(&step[k].staggered, aim, step[k].x);
         }
+        alternations_change(&at, done, point, &d, ds, work, order);
         double differences[ROWS];
         for (int k = 0; k < 4; k++)
             velocity(&step[k], s[k]);
         for (int i = 0; i < d.n; i++)
             differences[i] = (8 * (s[1][i] - s[2][i]) - (s[0][i] - s[3][i])) / (12 * h);
-        speed_change(&at, &d, at.x, dx, ds);
         t->error[c] = fmax(t->error[c], apart(d.n, ds, differences));
         t->bias[c] = fmax(t->bias[c], apart(d.n, ds, law));
     }
