@@ -383,11 +383,12 @@ enum
  * on less than the tiles' offsets. Of 80 runs over one box that is laid anew, or bears unevenly, by the offsets, and
  * that over one box as it is: the largest gap between any two, up to each step, and the largest overlap. The run over
  * tiles is nothing else than one of these where its gap to that over one box is not larger, and it does not overlap
- * more. */
+ * more, nor end earlier (path.steps). */
 static bool is_one_of_many(const seam_case *c, const path *tiles, const path *one, const double *missed)
 {
     static path many[2 * RUNS + 1];
     double most[STEPS_MAX] = {0}, other[STEPS_MAX], overlap = one->overlap;
+    int steps = one->steps;
     many[2 * RUNS] = *one;
     for (int i = 0; i < 2 * RUNS; i++)
     {
@@ -395,6 +396,7 @@ static bool is_one_of_many(const seam_case *c, const path *tiles, const path *on
         sequence = ((uint64_t)c->seed << 32) + ((uint64_t)(i + 1) << 20);
         run(c, s, i < RUNS ? lay_anew : bear_unevenly, &many[i]);
         overlap = fmax(overlap, many[i].overlap);
+        steps = many[i].steps < steps ? many[i].steps : steps;
     }
     for (int i = 0; i < 2 * RUNS; i++)
         for (int j = i + 1; j <= 2 * RUNS; j++)
@@ -406,7 +408,7 @@ static bool is_one_of_many(const seam_case *c, const path *tiles, const path *on
     for (int k = 0; k < c->steps; k++)
         if (missed[k] >= 1 && missed[k] > most[k])
             return false;
-    return tiles->overlap <= overlap;
+    return tiles->overlap <= overlap && tiles->steps >= steps;
 }
 
 /* What leans by less than 1e-3 counts as level (collision/cover.c). And an edge that is higher by two offsets h meets
@@ -437,9 +439,10 @@ static verdict judge(const seam_case *c, disturbance *ghost, gap *g)
     run(c, start(c, true), ghost, &tiles);
     run(c, start(c, false), NULL, &one);
     *g = compare(c, &tiles, &one, missed);
-    if (g->lean > 1.01 * level_of(c) || tiles.steps < one.steps)
+    if (g->lean > 1.01 * level_of(c))
         return DIFFERS;
-    return g->step < 0 ? AS_ONE_BOX : is_one_of_many(c, &tiles, &one, missed) ? NOT_JUDGED : DIFFERS;
+    bool same = g->step < 0 && tiles.steps >= one.steps;
+    return same ? AS_ONE_BOX : is_one_of_many(c, &tiles, &one, missed) ? NOT_JUDGED : DIFFERS;
 }
 
 static double drawn(double low, double high)
