@@ -11,8 +11,8 @@
  * Redundant rows. S L_R = z = J_R p (held.c, limit.c) ties L_R to the range of J_R; a parameter that changes J turns
  * it:
  *     dz = Q^T dd + Z Z^T (dJ p),   p = M^-1 J^T spread.
- * The change n = dJ p of relative velocities of the motion p at frozen p is the input of tg_implicit_turned. v+ needs it
- * only where a redundant patch slides (turns). */
+ * The change n = dJ p of relative velocities of the motion p at frozen p is the input of tg_implicit_turned. v+ needs
+ * it only where a redundant patch slides (turns). */
 #ifndef TG_CONTACT_IMPLICIT_H
 #define TG_CONTACT_IMPLICIT_H
 
