@@ -5,13 +5,14 @@
  *     dL = D w,     dsigma = w + G dL.
  * D is kept factored: dL for many right-hand sides, and z = D^T Lbar for one cotangent, so that
  *     Lbar . dL = z . w.
- * Parameters of the laws move L also at frozen equations: dL = l + D w (tg_implicit_mu, tg_implicit_bound).
+ * Parameters of the laws move L also at frozen equations: dL = l + D w (tg_implicit_unit_impulse,
+ * tg_implicit_bound_impulse).
  *
  * Redundant rows. S L_R = z = J_R p (held.c, limit.c) ties L_R to the range of J_R; a parameter that changes J turns
  * it:
  *     dz = Q^T dd + Z Z^T (dJ p),   p = M^-1 J^T spread.
- * The change n = dJ p of relative velocities of the motion p at frozen p is the input of tg_implicit_turned. v+ needs it
- * only where a redundant patch slides (turns). */
+ * The change n = dJ p of relative velocities of the motion p at frozen p is the input of tg_implicit_turned. v+ needs
+ * it only where a redundant patch slides (turns). */
 #ifndef TG_CONTACT_IMPLICIT_H
 #define TG_CONTACT_IMPLICIT_H
 

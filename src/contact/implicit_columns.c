@@ -1,4 +1,4 @@
-/* B, B^T, C and A^-T of an island's derivative applied to matrices with many columns, form by form. */
+/* B, C, their transposes and A^-1 of an island's derivative applied to columns, form by form. */
 #include <string.h>
 
 #include "contact/implicit_forms.h"

@@ -8,8 +8,8 @@
  * wherever no contact creeps or is lifted.
  *
  * Newton's method has P = 1: where an impulse leaves its cone it ends, and what the rule says is found with compliance
- * (soft.h). Of such a solution the derivative asks for P, with a slope outside of the cones, P + slope (identity - P): a
- * contact which must be on its cone and has no freedom to creep does not make the matrix singular.
+ * (soft.h). Of such a solution the derivative asks for P, with a slope outside of the cones, P + slope (identity - P):
+ * a contact which must be on its cone and has no freedom to creep does not make the matrix singular.
  *
  * A contact that slides has e = y_T / |y_T| of its Alart-Curnier point, t_j across it, and dx_T = e v_0 + sum_j t_j
  * v_j:

@@ -75,27 +75,12 @@ static void follow_step(tg_soft *p)
         p->row[i] -= p->Jstep[i];
 }
 
-/* Whether, of what holds, rows of loops move most. What contacts contradict each other by counts as nothing; of loops
- * only that is left which does not (contact/consistent.c). */
-static bool loops_move(const tg_soft *p)
-{
-    double most[2] = {0};
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        for (int i = b->row; i < b->row + b->dim && b->phase == TG_PHASE_STICK; i++)
-        {
-            double *kind = &most[b->kind == TG_CONE_FREE];
-            *kind = tg_larger(*kind, fabs(p->row[i]));
-        }
-    return most[1] > most[0];
-}
-
 /* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: h, and what remains of
  * it. Returns how much there was of it (m/s). What redundant normals contradict each other by stays, and pushes what
  * slides on them along: the same in every round. */
-static double hold(tg_soft *p, double enough, bool *loops)
+static double hold(tg_soft *p, double enough)
 {
     double first = 0, before = INFINITY;
-    *loops = loops_move(p);
     for (int round = 0; round < ROUNDS; round++)
     {
         double most = 0;
@@ -201,11 +186,11 @@ static void find_velocity(tg_soft *p, double sign)
         p->row[i] += sign * p->eps * p->z[i];
 }
 
-/* Newton to the limit as c and h are now; sharp: to rounding. False when it does not find it. */
-static bool sharpen(tg_soft *p, const tg_solve_options *o, bool sharp)
+/* Newton to the limit as c and h are now, to rounding. False when it does not find it. */
+static bool sharpen(tg_soft *p, const tg_solve_options *o)
 {
     find_velocity(p, 1);
-    bool found = tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = sharp, .goal = o->inner});
+    bool found = tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner});
     find_velocity(p, -1);
     return found;
 }
@@ -279,7 +264,7 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
 {
     const double enough = 1e-3 * o->inner;
     double before = INFINITY;
-    bool loops = false, levers = false, rough = false;
+    bool levers = false;
     p->gives = any_gives(p);
     for (int round = 0; round < ROUNDS + (levers ? p->dims : 0); round++)
     {
@@ -288,12 +273,10 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
             return false;
         if (round == 0)
             extrapolate(p);
-        double moved = hold(p, enough, &loops), left = moved / before; /* of what moved in the round before */
+        double moved = hold(p, enough), left = moved / before; /* of what moved in the round before */
         bool stalled = stalls(p, moved, before);
         if (round == 0)
             start_limit(p, o);
-        else if (moved <= enough && rough)
-            return sharpen(p, o, true);
         else if (moved <= enough || !(levers ? falls(p, moved, before) : left <= 0.5 || stalled))
             return true;
         bool anew = levers && left * left * moved > enough && harden(p); /* two more rounds would not be enough */
@@ -301,11 +284,10 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
             restart_block(p, b);
         /* what the next round would find, if this one needs no other factor */
         double next = round > 0 && before < INFINITY ? left * moved : moved;
-        before = anew || (round == 0 && loops) ? INFINITY : moved;
-        levers = levers || loops || stalled;
+        before = anew ? INFINITY : moved;
+        levers = levers || stalled;
         int factorisations = p->factorisations;
-        rough = round == 0 && loops; /* another round follows */
-        if (!sharpen(p, o, !rough))
+        if (!sharpen(p, o))
             return levers && round > 1; /* where impulses are large rounding is in the way; the residual decides */
         bool same = !anew && p->factorisations == factorisations;
         if (same && next <= enough && (round > 0 || is_still(p, enough)))

@@ -116,8 +116,8 @@ static void normals_point(const tg_staggered *s, const double *before, const dou
         x[s->part[1].row[i]] = before[s->part[1].row[i]];
 }
 
-/* The change dx of one of the problems at x of all rows, transposed: xbar of its own rows goes to z, to the others' xbar
- * and to the radii. */
+/* The change dx of one of the problems at x of all rows, transposed: xbar of its own rows goes to z, to the others'
+ * xbar and to the radii. */
 static void precede(const tg_staggered *s, int part, const double *x, double *xbar, double *z, double *radius,
                     double *work, int *order)
 {
