@@ -368,7 +368,8 @@ static void visit(sweep *s, int row, int col, int half)
         keep(s, c, &p);
         kept++;
     }
-    kept += keep_over(s, &p);
+    if (patch.count > 0) /* else nothing of the shape is so near to the prism */
+        kept += keep_over(s, &p);
     if (kept == 0 && overlap && s->q->shape[1].polytope != NULL)
         keep_corners(s, &p);
 }
