@@ -231,7 +231,7 @@ typedef struct sweep
     double size;            /* of a cell */
     double low[3], high[3]; /* of the shape, the field's frame */
     double best;            /* smallest distance so far */
-    double slope;           /* of the choice of points: one at q->reach counts as nearer by half of the shape */
+    double slope;           /* of the choice of points: one at q->reach counts as nearer by the size of the shape */
     tg_gather gather;
 } sweep;
 
@@ -368,7 +368,8 @@ static void visit(sweep *s, int row, int col, int half)
         keep(s, c, &p);
         kept++;
     }
-    kept += keep_over(s, &p);
+    if (patch.count > 0) /* else nothing of the shape is so near to the prism */
+        kept += keep_over(s, &p);
     if (kept == 0 && overlap && s->q->shape[1].polytope != NULL)
         keep_corners(s, &p);
 }
@@ -384,7 +385,7 @@ static void bound_shape(sweep *s)
         s->low[k] = v4_dot(axis, tg_support(shape, -axis, NULL) - field->x) - r;
         s->high[k] = v4_dot(axis, tg_support(shape, axis, NULL) - field->x) + r;
         if (s->q->reach > 0)
-            s->slope = tg_most(s->slope, 0.5 * (s->high[k] - s->low[k]) / s->q->reach);
+            s->slope = tg_most(s->slope, (s->high[k] - s->low[k]) / s->q->reach);
     }
 }
 

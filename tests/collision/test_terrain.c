@@ -89,7 +89,7 @@ static mat3 tilt_by(test_random *r, double angle)
 }
 
 /* What stands or lies on a flat field, tilted by rounding or by a few degrees, has every point that it has on a plane,
- * also where triangles are smaller than it is: not the same ones, but as far out. */
+ * also where triangles are smaller than it is: not the same ones, but those that nearly touch as far out. */
 static void test_tilted_is_on_a_plane(void **state)
 {
     static const tg_geom_type types[] = {TG_GEOM_CAPSULE, TG_GEOM_CYLINDER, TG_GEOM_BOX};
@@ -123,7 +123,7 @@ static void test_tilted_is_on_a_plane(void **state)
                 v4 other = on_field.point[j].point - q.shape[1].x;
                 farthest = fmax(farthest, arm[0] * other[0] + arm[1] * other[1]);
             }
-            if (on_plane.point[i].distance < 0.5 * q.reach)
+            if (on_plane.point[i].distance < 0.1 * q.reach)
                 assert_true(farthest > 0.7 * wanted);
         }
     }
