@@ -84,7 +84,7 @@ static void place_matrices(tg_rows *r)
 bool tg_is_loose(int rows, int dofs, double work)
 {
     const double more = 8;
-    return tg_rows_see_few(rows, dofs, work) && tg_chol_work(rows) > more * work;
+    return 2 * work < (double)rows * dofs * dofs && tg_chol_work(rows) > more * work;
 }
 
 static bool is_sparse(const tg_rows *r, const tg_rows_island *island)

@@ -331,7 +331,7 @@ static bool run(splitting *s, int root, part *p, tg_arena *arena, tg_solve_resul
         return true;
     if (sparse)
         count(s, result);
-    options.skip_warm = sparse || tg_island_is_wide(island, p->work);
+    options.skip_warm = sparse || tg_island_is_wide(island);
     if (!options.skip_warm)
         fill_matrix(p, arena);
     return tg_island_solve(island, &options, arena, p->L, p->sigma, result, &error) == TG_OK &&

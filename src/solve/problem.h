@@ -222,15 +222,10 @@ bool tg_island_first(const tg_island *island, const tg_solve_options *options, t
 void tg_island_select(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                       double *sigma, tg_solve_result *result);
 
-/* Whether rows see few of an island's dofs, as those of three free bodies in a row; work: the sum over all rows of the
- * square of their dofs, which is less than half of what it would be if they saw all. */
-bool tg_rows_see_few(int rows, int dofs, double work);
-
 /* Whether the warm start is not worth its matrices over rows: rows that carried something in the previous step are more
- * than half again as many as dofs; where rows see few of the dofs, and the next stage's matrix is mostly zero, more
- * than dofs. The share was set on bench/wide.py, seeds 0 to 7 and hard robots with 0 and 1: of 1, 1.5 and 2 it takes the
- * least time, 3 % less than 1. Chains gain most, a hand that holds loses. Heaps of free bodies gain with 1 (3 %). */
-bool tg_island_is_wide(const tg_island *island, double work);
+ * than half again as many as dofs. The share was set on bench/wide.py, seeds 0 to 7 and hard robots with 0 and 1: of 1,
+ * 1.5 and 2 it takes the least time, 3 % less than 1. Chains gain most, a hand that holds loses. */
+bool tg_island_is_wide(const tg_island *island);
 
 /* sigma = G L + g (rows) */
 void tg_island_velocity(const tg_island *island, const double *L, bool long_double, double *sigma);

@@ -431,15 +431,9 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
     close_soft(&p, scratch, mark, result);
 }
 
-bool tg_rows_see_few(int rows, int dofs, double work)
+bool tg_island_is_wide(const tg_island *island)
 {
-    return 2 * work < (double)rows * dofs * dofs;
-}
-
-bool tg_island_is_wide(const tg_island *island, double work)
-{
-    bool few = tg_rows_see_few(island->rows, island->dofs, work);
-    int most = island->dofs + (few ? 0 : island->dofs / 2), rows = 0;
+    int most = island->dofs + island->dofs / 2, rows = 0;
     if (island->rows <= most)
         return false;
     for (const tg_block *b = island->block; b < island->block + island->blocks; b++)

@@ -300,7 +300,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     const tg_solve_result before = sparse ? island->result : parts;
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
     tg_island here = tg_island_problem(r, island);
-    bool wide = !o->cold && tg_island_is_wide(&here, island->work);
+    bool wide = !o->cold && tg_island_is_wide(&here);
     options.skip_warm = pause->left > 0 || sparse || wide; /* what was tried first in a heap starts there, too */
     options.warm_effort = pause->work;
     options.refined = known_compliance(&island->pause[TG_ATTEMPT_REFINE]);
