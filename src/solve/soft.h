@@ -248,6 +248,7 @@ typedef struct tg_soft_run
 {
     int steps;   /* most factorisations */
     int idle;    /* how many steps may fail to halve |r|; 0: any number */
+    int uphill;  /* and which step that does not descend is the last: friction is not monotone there; 0: none */
     bool fresh;  /* u is not known yet: the first step takes it from z */
     bool sharp;  /* continue beyond the goal while the current factor converges */
     double goal; /* m/s */
@@ -307,6 +308,9 @@ void tg_soft_sweep(tg_soft *p);
 
 /* So many, with blocks that are solved nearly (cone.h): a start for Newton. Writes p->D and p->row. */
 void tg_soft_sweeps(tg_soft *p, int count);
+
+/* p->L and p->u after a few of these from the impulses of the previous step (solver_newton.c) */
+void tg_soft_sweep_warm(tg_soft *p);
 
 typedef struct tg_solver
 {

@@ -262,15 +262,15 @@ static bool step_is_good(tg_soft *p)
 }
 
 /* Where the step does not descend, and is not good all the same, friction is not coupled to its normals: then H is
- * positive definite. */
-static bool newton_step(tg_soft *p)
+ * positive definite. uphill: how many such steps there were; the run may end with one. */
+static bool newton_step(tg_soft *p, const tg_soft_run *run, int *uphill)
 {
     if (!factor(p))
         return false;
     double descent = solve_step(p);
     if (!(descent > 0) && !step_is_good(p))
     {
-        if (!tg_soft_factor(p, false))
+        if (++*uphill == run->uphill || !tg_soft_factor(p, false))
             return false;
         descent = solve_step(p);
         p->regular = false; /* not the factor of H */
@@ -286,7 +286,7 @@ typedef struct progress
     double before; /* violation at the last look */
     double best;   /* the smallest |r| so far */
     bool was_chord, chords;
-    int idle;
+    int idle, uphill;
 } progress;
 
 /* whether the last factor does once more */
@@ -365,7 +365,8 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
         }
         if (reached)
             return true;
-        if (!(p->violation < INFINITY) || is_idle(p, run, &at) || p->factorisations >= last || !newton_step(p))
+        if (!(p->violation < INFINITY) || is_idle(p, run, &at) || p->factorisations >= last ||
+            !newton_step(p, run, &at.uphill))
             return false;
         tg_soft_respond(p);
         if (p->few != NULL && !settle(p, run))

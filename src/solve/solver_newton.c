@@ -26,7 +26,7 @@ enum
     RUNG_STEPS = 20,   /* at the top of the ladder, and from one rung to the next, */
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
-    SOON = 2,          /* where it is quick or not at all */
+    SOON = 2,          /* where it is quick or not at all; and steps uphill at the top of the ladder */
     SWEEPS = 10,       /* where the impulses of the previous step are of little use */
     HARDER = 3         /* how often the least compliance may fall */
 };
@@ -209,12 +209,11 @@ static void load_warm(tg_soft *p)
     tg_soft_push(p, p->L, p->u);
 }
 
-static void start_swept(tg_soft *p, double eps)
+void tg_soft_sweep_warm(tg_soft *p)
 {
     load_warm(p);
     tg_soft_cones(p);
     tg_soft_sweeps(p, SWEEPS);
-    start_here(p, eps);
 }
 
 /* ---- stages ---- */
@@ -251,7 +250,8 @@ static double rung_goal(const tg_soft *p, double eps, const tg_solve_options *o)
 
 static bool soft(tg_soft *p, const tg_solve_options *o)
 {
-    tg_soft_run run = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
+    tg_soft_run run = {
+        .steps = SOFT_STEPS, .idle = SOON, .uphill = 1, .fresh = true, .goal = rung_goal(p, p->least, o)};
     if (p->resumed) /* from the solution without what closes */
     {
         load_warm(p);
@@ -308,14 +308,19 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
     }
 }
 
-/* What was left out and closes after the sweeps comes back at once, not when all the way down is known to be wrong. */
+/* What was left out and closes after the sweeps comes back at once, not when all the way down is known to be wrong.
+ * A step that does not descend says that friction is not monotone with so little compliance: of 804 times that Newton
+ * failed at the top 767 had two or more, of 10,555 that it ended 925. Multipliers, with more compliance, are sooner
+ * then. */
 static bool ladder_from(tg_soft *p, double eps, const tg_solve_options *o, int steps)
 {
-    start_swept(p, eps);
+    tg_soft_sweep_warm(p);
+    start_here(p, eps);
     p->again = p->swept = tg_soft_closes(p);
     if (p->again)
         return false;
-    p->steep = !tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, eps, o)});
+    p->steep = !tg_soft_newton(
+        p, &(tg_soft_run){.steps = RUNG_STEPS, .uphill = SOON, .fresh = true, .goal = rung_goal(p, eps, o)});
     if (p->steep)
         return false;
     p->creep = creep_of(p);
@@ -590,9 +595,7 @@ bool tg_soft_first(tg_soft *p, const tg_solve_options *o)
             return true;
     }
     begin_heap(p, o);
-    load_warm(p);
-    tg_soft_cones(p);
-    tg_soft_sweeps(p, SWEEPS);
+    tg_soft_sweep_warm(p);
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_SWEEPS);
     start_near(p, p->least);
     return select_near(p, o, SOON, TG_ENDED_SOFT);

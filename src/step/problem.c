@@ -256,7 +256,9 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
     const tg_cone_law *law = tg_step_law(w->step);
-    bool steep = island->result.steep; /* of the same island with its push */
+    /* of the same island with its push: where warm start and ladder have failed, the warm start mostly fails again */
+    const tg_solve_result pushed = island->result;
+    bool tried = island->relaxed && pushed.steep && pushed.newton + pushed.interior > pushed.beside_warm;
     if (w->step->settings.explicit_law != TG_EXPLICIT_NONE)
         return tg_explicit_solve(m, w, island, &w->step->settings, o->solver, o->tolerance);
     if (!tg_cone_law_is_default(law))
@@ -301,11 +303,11 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
     tg_island here = tg_island_problem(r, island);
     bool wide = !o->cold && tg_island_is_wide(&here);
-    options.skip_warm = pause->left > 0 || sparse || wide; /* what was tried first in a heap starts there, too */
+    options.skip_warm = pause->left > 0 || sparse || wide || tried; /* what comes first in a heap starts there, too */
     options.warm_effort = pause->work;
     options.refined = known_compliance(&island->pause[TG_ATTEMPT_REFINE]);
     options.droppable = !island->sparse && push > 0;
-    options.steep = steep;
+    options.steep = pushed.steep;
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     const bool scaled = o->lever != 1 || share != 1;
     const tg_units units = scaled ? tg_units_of(o->lever, share) : (tg_units){1, 1};
@@ -323,7 +325,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     TG_TRY(status);
     add_counts(&island->result, &before);
     keep_compliance(&island->pause[TG_ATTEMPT_REFINE], &island->result);
-    if (sparse || wide)
+    if (sparse || wide || tried)
         return TG_OK;
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
     count_pause(pause, LONGEST_WARM, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
