@@ -119,11 +119,13 @@ def measure(path, rng):
     m, q0, v0, u = opening(path, rng)
     r = tg.rollout(m, q0, v0, u)
     chosen = rng.choice(m.nparams, 10, replace=False)
-    run, three, ten = best([
-        lambda: tg.rollout(m, q0, v0, u),
-        lambda: r.sensitivity(chosen[:3]),
-        lambda: r.sensitivity(chosen),
-    ])
+    run, three, ten = best(
+        [
+            lambda: tg.rollout(m, q0, v0, u),
+            lambda: r.sensitivity(chosen[:3]),
+            lambda: r.sensitivity(chosen),
+        ]
+    )
     sim = tg.Sim(m)
     many = min(30, m.nparams)
     names = [m.param_names()[i] for i in rng.choice(m.nparams, many, replace=False)]

@@ -204,8 +204,8 @@ static bool has_sliders(const tg_rows *r, bool smoothed, bool *slides)
     return any;
 }
 
-tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem,
-                            const double *speed, tg_arena *arena, tg_implicit *out)
+tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, const double *speed,
+                            tg_arena *arena, tg_implicit *out)
 {
     const tg_rows *r = w->rows;
     const tg_rows_island *i = &r->island[island];
@@ -227,8 +227,8 @@ tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_
     for (int b = i->block; b < i->block + i->blocks; b++)
         out->margin = tg_smaller(r->mode[b].margin, out->margin);
     out->kind = has_sliders(r, speed != NULL, out->slides) || speed != NULL ? TG_GRADIENT_REGULARISED
-                : out->margin < TG_AT_SWITCH                        ? TG_GRADIENT_ONE_SIDED
-                                                                    : TG_GRADIENT_EXACT;
+                : out->margin < TG_AT_SWITCH                                ? TG_GRADIENT_ONE_SIDED
+                                                                            : TG_GRADIENT_EXACT;
     return TG_OK;
 }
 

@@ -4,12 +4,12 @@
  * and of what takes energy away:
  *     balance = E(q+, v+) - E(q, v) - dt v . (controls + tau + wrenches) - min(0, dt v . dampers) - v . J^T L,    v <-
  *         (v + v+) / 2.
- * Bias forces do no work and dampers take energy; what they add all the same, and springs whose force is that of the
- * start of the step, is the integrator's doing. (Against the work of all forces the change of v^T A v / 2 would be an
- * identity.) As long as a step is much shorter than any period and any turn, balance is a small part of the energy that
- * moves. A step that creates half of its kinetic energy is not the motion of the model any more; there
- * dampers count as 0, so that a transient whose energy falls, but not by as much as its dampers say, is not taken for
- * one that explodes. */
+ * Bias forces do no work, and dampers and the damping of servos take energy; what they add all the same, and springs
+ * whose force is that of the start of the step, is the integrator's doing. (Against the work of all forces the change
+ * of v^T A v / 2 would be an identity.) As long as a step is much shorter than any period and any turn, balance is a
+ * small part of the energy that moves. A step that creates half of its kinetic energy is not the motion of the model
+ * any more; there dampers count as 0, so that a transient whose energy falls, but not by as much as its dampers say,
+ * is not taken for one that explodes. */
 #include "step/balance.h"
 
 #include <math.h>
@@ -108,6 +108,24 @@ static double outer_work(const tg_model *m, tg_work *w, const double *v, double 
     return s->options.dt * tg_dot(m->nv, force, v);
 }
 
+/* What servos create by damping: dt v . damping where that is positive, which no damper's work is. Not more than what
+ * controls gave in all: a joint's force range may have cut it. */
+static double servo_work(const tg_model *m, const tg_work *w, const double *v, double outer)
+{
+    const tg_step_work *s = w->step;
+    double sum = 0;
+    for (int i = 0; i < m->nu; i++)
+    {
+        const tg_drive *d = &s->drive[i];
+        bool late = d->late || tg_implicit_damping_of(m, w, i).dof >= 0;
+        double slope =
+            TG_PARAM_OF(w->params, actuator_bias, i)[2] + TG_PARAM_OF(w->params, actuator_gain, i)[2] * d->signal;
+        if (!late && d->force_end < 0 && slope < 0 && m->actuator_drives[i] == TG_DRIVES_FORCE)
+            sum += s->options.dt * slope * d->rate * tg_dot(m->nv, tg_actuator_row(m, w, i), v);
+    }
+    return fmin(fmax(0, sum), fmax(0, outer));
+}
+
 /* dt v . dampers, at most 0: passive forces at v less those at rest */
 static double damper_work(const tg_model *m, tg_work *w, const double *v, double *force, double *springs)
 {
@@ -153,7 +171,8 @@ tg_status tg_step_balance(const tg_model *m, tg_work *w)
     double *v = s->cotangent, *force = v + m->nv, *springs = v + 2 * m->nv, kinetic, potential;
     for (int k = 0; k < m->nv; k++)
         v[k] = 0.5 * (s->v[k] + s->v_next[k]);
-    double given = outer_work(m, w, v, force) + impulse_work(m, w, v), taken = damper_work(m, w, v, force, springs);
+    double outer = outer_work(m, w, v, force), given = outer - servo_work(m, w, v, outer) + impulse_work(m, w, v);
+    double taken = damper_work(m, w, v, force, springs);
     if (s->placement == w->placement) /* the end of the step has not been computed yet (hold.c) */
         tg_energy_here(m, w, s->q, s->v, &kinetic, &potential);
     else

@@ -318,15 +318,9 @@ static void test_hints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_standing),
-        cmocka_unit_test(test_small_tilts),
-        cmocka_unit_test(test_nearly_standing),
-        cmocka_unit_test(test_overhang),
-        cmocka_unit_test(test_box_on_cap),
-        cmocka_unit_test(test_stacked_cylinders),
-        cmocka_unit_test(test_lying),
-        cmocka_unit_test(test_side_by_side),
-        cmocka_unit_test(test_seam),
+        cmocka_unit_test(test_standing), cmocka_unit_test(test_small_tilts),  cmocka_unit_test(test_nearly_standing),
+        cmocka_unit_test(test_overhang), cmocka_unit_test(test_box_on_cap),   cmocka_unit_test(test_stacked_cylinders),
+        cmocka_unit_test(test_lying),    cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_seam),
         cmocka_unit_test(test_hints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,32 @@ static void test_boxes(void **state)
     }
 }
 
+/* A servo of velocity whose damping is too much for dt: its speed grows by |1 - dt kv / I| per step. Within the stable
+ * time step it says nothing, also where the controls change all the time. */
+static void test_servos(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 100 / TEST_EFFORT; k++)
+    {
+        double dt = pow(10, -3 + 0.5 * noise()), inertia = pow(10, -3 + 2 * noise()), ratio = 2 + 2 * noise(), grown;
+        sim *s = sim_open(text("<mujoco><option gravity='0 0 0' timestep='%.17g'/><worldbody><body>"
+                               "<joint name='j' axis='0 1 0'/><inertial pos='0 0 0' mass='1' "
+                               "diaginertia='%.17g %.17g %.17g'/></body></worldbody><actuator>"
+                               "<velocity joint='j' kv='%.17g'/></actuator></mujoco>",
+                               dt, inertia, inertia, inertia, ratio * inertia / dt));
+        s->options.energy = false;
+        s->v[0] = 1;
+        if (ratio < 2)
+            assert_int_equal(first_unstable(s, 300, 1, &grown), -1);
+        else if (ratio > 2.2) /* 1.2 times as fast in every step: 100 steps are enough for 10^7 */
+        {
+            assert_true(first_unstable(s, 100, 1 / dt, &grown) >= 0);
+            check_below("rad per step before it is unstable", grown, 10);
+        }
+        sim_close(s);
+    }
+}
+
 /* beyond the largest stable time step it explodes and says so, below it does neither */
 static void test_cables(void **state)
 {
@@ -177,9 +203,9 @@ static void test_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tumbling),  cmocka_unit_test(test_boxes),   cmocka_unit_test(test_cables),
-        cmocka_unit_test(test_superball), cmocka_unit_test(test_bounces), cmocka_unit_test(test_models),
-        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_tumbling), cmocka_unit_test(test_boxes),     cmocka_unit_test(test_servos),
+        cmocka_unit_test(test_cables),   cmocka_unit_test(test_superball), cmocka_unit_test(test_bounces),
+        cmocka_unit_test(test_models),   cmocka_unit_test(test_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
