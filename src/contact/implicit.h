@@ -186,7 +186,4 @@ double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const 
 double tg_implicit_bound_impulse(const tg_implicit *f, int block);
 double tg_implicit_bound_gradient(const tg_implicit *f, int block, const double *Lbar, const double *z);
 
-/* n numbers between -1 and 1, always the same. */
-void tg_random_numbers(int n, double *x);
-
 #endif

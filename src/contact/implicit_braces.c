@@ -19,6 +19,7 @@
 #include "contact/implicit_forms.h"
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "math/random.h"
 
 /* ---- groups ---- */
 
@@ -93,21 +94,11 @@ static bool any_turning(const tg_solve_work *w, const tg_phase *phase)
 
 /* ---- impulses that do nothing ---- */
 
-void tg_random_numbers(int n, double *x)
-{
-    uint64_t seed = 1;
-    for (int i = 0; i < n; i++)
-    {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        x[i] = (double)(seed >> 11) / 4503599627370496.0 - 1;
-    }
-}
-
 /* numbers between -1 and 1 without their part in the range of the held rows, of length 1; work: 2 rows */
 static void find_brace(tg_implicit *f, double *work)
 {
     double *x = work, *part = work + f->held;
-    tg_random_numbers(f->held, x);
+    tg_random_numbers(1, f->held, x);
     tg_redundant_null_part(f, 1, x, part);
     double inverse = 1 / sqrt(v4_dot_of(f->held, x, x));
     memset(f->brace, 0, (size_t)f->island->rows * sizeof *f->brace);
@@ -183,7 +174,7 @@ bool tg_find_braces_of(tg_implicit *f, const tg_block_mode *mode, tg_arena *aren
     }
     if (f->braced)
     {
-        tg_random_numbers(w.held.count, w.rhs);
+        tg_random_numbers(1, w.held.count, w.rhs);
         tg_held_null_part(&w, w.rhs);
         double inverse = 1 / sqrt(v4_dot_of(w.held.count, w.rhs, w.rhs));
         for (int i = 0; i < w.held.count; i++)

@@ -21,6 +21,7 @@
 #include "contact/implicit_forms.h"
 #include "contact/large_system.h"
 #include "math/dense.h"
+#include "math/random.h"
 
 enum
 {
@@ -382,7 +383,7 @@ static int refine(tg_large *p, double size, bool smoothed, int most, bool fixed,
 static int count_refinements(tg_large *p, bool *solved)
 {
     double largest = 0, left;
-    tg_random_numbers(p->nv, p->v_free);
+    tg_random_numbers(1, p->nv, p->v_free);
     memset(p->x, 0, sizeof(double) * (size_t)p->nx);
     memset(p->bias, 0, sizeof(double) * (size_t)p->nx);
     tg_large_velocity(p, p->x, p->s);

@@ -26,6 +26,7 @@
 
 #include "contact/implicit_forms.h"
 #include "math/lanes.h"
+#include "math/random.h"
 
 enum
 {
@@ -202,7 +203,7 @@ static bool find_gain(const tg_implicit *f, tg_arena *arena, double *gain)
     bool fits = !arena->failed;
     *gain = 0;
     if (fits)
-        tg_random_numbers(n, y);
+        tg_random_numbers(1, n, y);
     for (int left = n * n; left > 0 && fits; left /= 2)
     {
         double before = sqrt(weigh(f->island, y, Gy)), after;

@@ -13,6 +13,7 @@
 
 #include "contact/implicit_forms.h"
 #include "math/lanes.h"
+#include "math/random.h"
 
 /* The null space of held rows of joints without released ones: vectors over held rows. */
 typedef struct yielding
@@ -68,7 +69,7 @@ static bool is_friction(const yielding *y, int i)
 static void list_rows(yielding *y)
 {
     const tg_block *block = y->f->island->block;
-    tg_random_numbers(y->count, y->start);
+    tg_random_numbers(1, y->count, y->start);
     for (int i = 0; i < y->count; i++)
     {
         int b = 0, row = y->w.cones.source[y->w.held.row[i]];

@@ -12,6 +12,7 @@
 #include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "math/lanes.h"
+#include "math/random.h"
 #include "solve/cone.h"
 #include "solve/tolerance.h"
 #include "step/step.h"
@@ -75,7 +76,7 @@ static bool is_asked(const tg_work *w, int i, asked which)
 static void find_answer(const tg_model *m, tg_work *w, asked which, double *y, double *Lbar, double *z)
 {
     const tg_rows *r = w->rows;
-    tg_random_numbers(m->nv, y);
+    tg_random_numbers(1, m->nv, y);
     tg_rows_half(m, w, y, Lbar);
     memset(z, 0, sizeof(double) * (size_t)r->nrow);
     for (int i = 0; i < r->nisland; i++)
@@ -116,7 +117,7 @@ static double rank_changes(const tg_model *m, tg_work *w, const double *z)
     int nv = m->nv;
     double *x = w->step->cotangent, *alone = x + nv, *Lbar = w->step->row_gradient + 3 * w->rows->capacity.rows;
     double largest = 0, most = 0, gdt;
-    tg_random_numbers(nv, alone);
+    tg_random_numbers(1, nv, alone);
     tg_solve_mass(m, w, alone);
     find_answer(m, w, BRACED, x, Lbar, Lbar + w->rows->capacity.rows);
     for (int k = 0; k < nv; k++)
@@ -353,7 +354,7 @@ bool tg_fixed_rows(tg_work *w)
     double *z = s->row_gradient;
     bool any = false;
     s->answer_known = false;
-    tg_random_numbers(r->nrow, z);
+    tg_random_numbers(1, r->nrow, z);
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_rows_island *island = &r->island[i];
@@ -389,7 +390,7 @@ static bool fixed_rows_tilt(const tg_model *m, tg_work *w)
     int rows = w->rows->nrow;
     size_t room = (size_t)w->rows->capacity.rows;
     double *y = s->cotangent, *any = y + m->nv, *z = s->row_gradient, *moved = z + room, *other = moved + room;
-    tg_random_numbers(m->nv, any);
+    tg_random_numbers(1, m->nv, any);
     for (int k = 0; k < m->nv; k++)
         any[k] += s->v_next[k];
     tg_node_twists(m, w, s->v_next, w->Y);
