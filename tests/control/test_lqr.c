@@ -220,7 +220,8 @@ static void several_steps_are_linearised(void **state)
             double *A = calloc((size_t)(n * n), sizeof *A), *B = calloc((size_t)(n * nu), sizeof *B);
             double *end = calloc((size_t)s->n.nq + 1, sizeof *end), *ends = calloc((size_t)n, sizeof *ends);
             double *high = calloc((size_t)n, sizeof *high), *low = calloc((size_t)n, sizeof *low), worst = 0, most = 0;
-            tg_state now = {c.q, c.v, c.act, NULL};
+            tg_cache none = {s->cache.capacity, 0, s->cache.entry}; /* filled on the way, as in evaluate */
+            tg_state now = {c.q, c.v, c.act, &none};
             tg_state after = {end, ends, ends + nv, NULL};
             if (tg_linearise(m, s->w, &s->options, &now, s->u, hold, A, B, &after) != TG_OK)
                 fail_msg("%s", tg_work_message(s->w));
