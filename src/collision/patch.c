@@ -294,16 +294,16 @@ static void move_to(tg_contact_point *point, int from, int to)
 /* A score is a length (m). */
 typedef double score_function(const tg_contact_point *point, int kept, int i);
 
-/* The index in [kept, count) that scores most, less slope times its distance; ties to the lower feature id, which does
+/* The index in [kept, count) that scores most, less slope times its gap; ties to the lower feature id, which does
  * not depend on the order of the points. *lead: by how much. */
 static int best_of(const tg_contact_point *point, int kept, int count, score_function *score, double slope,
                    double *lead)
 {
     int best = kept;
-    double most = score(point, kept, kept) - slope * point[kept].distance, second = -INFINITY;
+    double most = score(point, kept, kept) - slope * tg_most(0, point[kept].distance), second = -INFINITY;
     for (int i = kept + 1; i < count; i++)
     {
-        double s = score(point, kept, i) - slope * point[i].distance;
+        double s = score(point, kept, i) - slope * tg_most(0, point[i].distance);
         if (s > most || (s == most && point[i].feature < point[best].feature))
         {
             second = most;

@@ -71,8 +71,8 @@ typedef struct tg_implicit
     bool braced;     /* rows between different bodies hold against each other (implicit_braces.c): brace is valid */
     double *brace;   /* rows: impulses of length 1 that do nothing, J^T brace = 0 */
     bool yields;     /* dry friction among them gives way (implicit_yield.c): what the others do is */
-    bool rests;      /* braced, */
-    double *rest;    /* brace */
+    bool rests;      /* the same two, without friction that gives way: `braced` */
+    double *rest;    /* and `brace` */
     bool bounded;    /* smoothed: friction follows normal impulses less than the law says (implicit_smoothed.c) */
     int ties, *tied; /* dry friction at its bound, held by other rows (implicit_ties.c): its rows, */
     double *tie;     /* ties x rows: impulses that do nothing, 1 in that row, 0 in the others of these */

@@ -18,10 +18,11 @@
 #include "math/random.h"
 #include "solve/soft.h"
 
-/* Set on 103 steps of heaps of 100 mixed shapes and 300 boxes (`make unsolved`, seeds 1 to 6) that other stages solved
- * with more than 400 factorisations, or did not solve: 97 tried with these numbers are solved, with 480 on average.
- * Newton may take long: with 20 steps per round, of which 6 may fail to halve the residual, four are not solved. Of
- * 210,000 random problems (seeds 7,000,000 and 8,000,000) 12, 8 and 8 are left with 20, 30 and 40 steps. */
+/* Set, with other starts than today's, on 103 steps of heaps of 100 mixed shapes and 300 boxes (`make unsolved`,
+ * seeds 1 to 6) that other stages solved with more than 400 factorisations, or did not solve: 97 were solved, with
+ * 480 on average. Newton may take long: with 20 steps per round, of which 6 may fail to halve the residual, four are
+ * not solved. Of 210,000 random problems (seeds 7,000,000 and 8,000,000) 12, 8 and 8 are left with 20, 30 and 40
+ * steps. */
 enum
 {
     ROUNDS = 100, /* of one run */
@@ -100,7 +101,7 @@ bool tg_soft_multipliers(tg_soft *p, const tg_solve_options *o)
     tg_soft *few = p->few;
     load(p, p->island->warm);
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_MULTIPLIERS);
-    for (int k = 0; ldexp(1, k / KINDS) < ROUNDS && !solved; k++)
+    for (int k = 0; ldexp(1, k / KINDS) < ROUNDS && p->factorisations < p->limit && !solved; k++)
     {
         bool quick = k == 0 && !p->narrow, short_way = k % KINDS == 2;
         load(p, p->offer.L);

@@ -125,7 +125,6 @@ typedef enum tg_solve_status
 {
     TG_SOLVE_SOLVED,  /* residual <= tolerance */
     TG_SOLVE_PARTIAL, /* not solved: the best impulses that were met, with their residual */
-
 } tg_solve_status;
 
 /* How the returned solution was chosen among the solutions. */

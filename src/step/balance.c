@@ -108,8 +108,8 @@ static double outer_work(const tg_model *m, tg_work *w, const double *v, double 
     return s->options.dt * tg_dot(m->nv, force, v);
 }
 
-/* What servos create by damping: dt v . damping where that is positive, which no damper's work is. Not more than what
- * controls gave in all: a joint's force range may have cut it. */
+/* What the damping of all servos on v creates: dt v . damping, if that is positive, which no damper's work is. Not more
+ * than what acts from outside gave in all: a joint's force range may have cut it. */
 static double servo_work(const tg_model *m, const tg_work *w, const double *v, double outer)
 {
     const tg_step_work *s = w->step;
@@ -117,7 +117,7 @@ static double servo_work(const tg_model *m, const tg_work *w, const double *v, d
     for (int i = 0; i < m->nu; i++)
     {
         const tg_drive *d = &s->drive[i];
-        bool late = d->late || tg_implicit_damping_of(m, w, i).dof >= 0;
+        bool late = tg_late_slope(m, w, i) > 0 || tg_implicit_damping_of(m, w, i).dof >= 0;
         double slope =
             TG_PARAM_OF(w->params, actuator_bias, i)[2] + TG_PARAM_OF(w->params, actuator_gain, i)[2] * d->signal;
         if (!late && d->force_end < 0 && slope < 0 && m->actuator_drives[i] == TG_DRIVES_FORCE)

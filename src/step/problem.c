@@ -258,7 +258,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     const tg_cone_law *law = tg_step_law(w->step);
     /* of the same island with its push: where warm start and ladder have failed, the warm start mostly fails again */
     const tg_solve_result pushed = island->result;
-    bool tried = island->relaxed && pushed.steep && pushed.newton + pushed.interior > pushed.beside_warm;
+    bool tried = !o->cold && island->relaxed && pushed.steep && pushed.newton + pushed.interior > pushed.beside_warm;
     if (w->step->settings.explicit_law != TG_EXPLICIT_NONE)
         return tg_explicit_solve(m, w, island, &w->step->settings, o->solver, o->tolerance);
     if (!tg_cone_law_is_default(law))
