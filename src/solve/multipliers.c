@@ -9,9 +9,9 @@
  *
  * Friction is not monotone. Where lambda < 0, a round leads away from a solution unless eps < |lambda| / 2: residuals
  * rise until phases change. This is not stopped, because it mostly ends at another solution. Some runs go round in
- * circles. The next one starts elsewhere: from the best point so far after Gauss-Seidel sweeps, or from that
- * disturbed. The first one, outside of large heaps, starts from a few sweeps from the previous step and is quick; the
- * others are careful. */
+ * circles. The next one starts elsewhere: from zero impulses, from the best point so far after Gauss-Seidel sweeps,
+ * or from that disturbed. The first one, outside of large heaps, starts from a few sweeps from the previous step and
+ * is quick; the others are careful. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,6 @@
 enum
 {
     ROUNDS = 100, /* of one run */
-    KINDS = 3,    /* of starts */
     STEPS = 30,   /* factorisations of one round */
     SWEEPS = 10   /* of a start that is disturbed: it is only to be plausible */
 };
@@ -89,30 +88,46 @@ static bool run(tg_soft *p, double share, bool quick, const tg_solve_options *o)
     return false;
 }
 
-/* Three runs from a compliance at which contacts hardly interact (the mean G_ii), three from twice as much, and so
- * on: from the best point after ever more sweeps; from the best point disturbed, after a few sweeps; after many.
- * Those after many do without steps of a few trees (soft_local.c): what goes round in circles there may be solved by
- * steps of all. Of nine steps of large heaps that runs from the best point itself and from zero impulses, or from
- * points less disturbed, did not solve with 7,500 to 32,000 factorisations, these solve all, with 4,000 on average.
- * */
+/* where a run starts */
+typedef enum start
+{
+    FIRST,     /* sweeps from the previous step; in large heaps the best point */
+    NOTHING,   /* zero impulses */
+    SWEPT,     /* the best point, after many sweeps */
+    DISTURBED, /* that with other impulses, after a few sweeps */
+    SHAKEN,    /* the same, after many */
+    KINDS
+} start;
+
+static void begin(tg_soft *p, start kind, int k)
+{
+    load(p, kind == NOTHING ? NULL : p->offer.L);
+    if (kind == FIRST && !p->narrow)
+        tg_soft_sweep_warm(p);
+    if (kind == DISTURBED || kind == SHAKEN)
+        disturb(p, k);
+    if (kind >= SWEPT)
+        sweep(p, kind == DISTURBED ? SWEEPS : ROUNDS * k);
+}
+
+/* Runs from a compliance at which contacts hardly interact (the mean G_ii), then from ever more. Some do without
+ * steps of a few trees (soft_local.c): what goes round in circles there may be solved by steps of all. Zero impulses
+ * solve most of what the first run leaves of robots (without them one step of ToddlerBot 2XC took 19,571
+ * factorisations in vain, with them 107); the others nine steps of large heaps that zero impulses and the best point
+ * itself did not solve with 7,500 to 32,000 factorisations: with 5,400 on average. */
 bool tg_soft_multipliers(tg_soft *p, const tg_solve_options *o)
 {
     bool solved = false;
     tg_soft *few = p->few;
     load(p, p->island->warm);
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_MULTIPLIERS);
-    for (int k = 0; ldexp(1, k / KINDS) < ROUNDS && p->factorisations < p->limit && !solved; k++)
+    for (int k = 0; ldexp(1, (k + 1) / 2) < ROUNDS && p->factorisations < p->limit && !solved; k++)
     {
-        bool quick = k == 0 && !p->narrow, short_way = k % KINDS == 2;
-        load(p, p->offer.L);
-        if (k > 0 && k % KINDS != 1)
-            disturb(p, k);
-        if (quick)
-            tg_soft_sweep_warm(p);
-        else if (k > 0)
-            sweep(p, short_way ? SWEEPS : ROUNDS * k);
-        p->few = k == 0 || short_way ? few : NULL;
-        solved = run(p, ldexp(1, k / KINDS), quick, o);
+        start kind = k == 0 ? FIRST : (start)(1 + (k - 1) % (KINDS - 1));
+        bool quick = kind == FIRST && !p->narrow;
+        begin(p, kind, k);
+        p->few = kind == FIRST || kind == DISTURBED ? few : NULL;
+        solved = run(p, ldexp(1, (k + 1) / 2), quick, o);
     }
     p->few = few;
     return solved;
