@@ -30,10 +30,9 @@ bool tg_rim_point_counts(const tg_query *q, int which, v4 n, v4 arm, v4 down);
 bool tg_parallel_over(const tg_query *q, const tg_region *region, int incident);
 
 /* Keeps `keep` of count points: the deepest, the farthest from it, the two that add most area on either side of the
- * line between them, then whichever is farthest from all that are kept, where a point counts as nearer by slope times
- * its distance. Ties go to the lower feature id. Where it
- * leaves points out, the margins of those that are kept are at most the length by which the closest of these choices
- * was made. Returns the count. */
+ * line between them, then whichever is farthest from all that are kept. In all of these a point counts as nearer by
+ * slope times its gap. Ties go to the lower feature id. Where points are left out, the margins of those that are kept
+ * are at most the length by which the closest of these choices was made. Returns the count. */
 int tg_choose_points(tg_contact_point *point, int count, int keep, double slope);
 
 /* Adds as many of them to a patch as it has room for. */

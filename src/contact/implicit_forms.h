@@ -62,8 +62,8 @@ typedef struct tg_redundant_request
     tg_implicit_use use;
 } tg_redundant_request;
 
-/* Finds the rank of held rows and factors the equations in the form that fits. False when
- * the arena is too small; *regular: whether they determine the derivative. */
+/* Finds the rank of held rows and factors the equations in the form that fits. False when the arena is too small;
+ * *regular: whether they determine the derivative. */
 bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_redundant_request asked, tg_arena *arena,
                         bool *regular);
 
@@ -101,7 +101,7 @@ void tg_find_braces(tg_implicit *f, tg_solve_work *w);
 /* The same of these modes, also under a law of cone_law.h; false when the arena is too small. */
 bool tg_find_braces_of(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
 
-/* And with what slides along what cannot move, under such a law. */
+/* The same, with contacts that slide along tangents that nothing can move, under such a law. */
 bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
 
 /* Cones, solution and phases of these modes under such a law into w. */

@@ -36,8 +36,8 @@ static void load(tg_soft *p, const double *L)
         p->L[i] = L != NULL ? L[p->source[i]] : 0;
 }
 
-/* Each block has up to e^2 times its impulse, or down to e^-2. (Half of that, or twice, leaves one of nine, see below.)
- */
+/* Multiplies the impulses of each block by e^-2 to e^2. (With e or e^4 in place of e^2, and starts in another order,
+ * one of the nine steps named below was left.) */
 static void disturb(tg_soft *p, int seed)
 {
     double *more = p->row;

@@ -89,7 +89,8 @@ static mat3 tilt_by(test_random *r, double angle)
 }
 
 /* What stands or lies on a flat field, tilted by rounding or by a few degrees, has every point that it has on a plane,
- * also where triangles are smaller than it is: not the same ones, but those that nearly touch as far out. */
+ * also where triangles are smaller than it is: not the same ones, but those that nearly touch as far out. A
+ * point at the reach counts as nearer by the size of the shape (terrain.c), one at a tenth of that by a tenth. */
 static void test_tilted_is_on_a_plane(void **state)
 {
     static const tg_geom_type types[] = {TG_GEOM_CAPSULE, TG_GEOM_CYLINDER, TG_GEOM_BOX};
